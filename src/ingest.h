@@ -1,0 +1,83 @@
+/*
+ * Bringing file content into the store: sources are walked in path order,
+ * read once, hashed and compressed on all cores, and come out as frames in one
+ * pack (or, when small, in memory, for the log record) plus manifest entries
+ * in path order.  Memory is bounded by the jobs in flight.
+ */
+#ifndef INCR_INGEST_H
+#define INCR_INGEST_H
+
+#include "manifest.h"
+
+#define INGEST_INLINE_MAX (64u << 10) /* frames up to this go into the log record */
+
+struct ingest;
+
+struct ingest_options {
+	const struct incr_io *io; /* borrowed */
+	int store_dirfd; /* borrowed */
+	uint8_t uuid[16];
+	unsigned n_threads; /* 0: one per core */
+	bool skips_special; /* leave symlinks, devices, sockets, FIFOs out instead of failing */
+	bool leases; /* take a read lease on each file: "staging-busy" when one can still be written */
+	incr_progress_fn progress; /* NULL: none */
+	void *progress_closure;
+	/*
+	 * The stored version of a path, to compare with: 0 and *out_entry (the
+	 * caller releases it), 1 when there is none.  Thread-safe.  NULL: none.
+	 * Equality is proved by bytes, never by hash alone: a small file is hashed
+	 * in memory and compared on a hit; a larger one of equal size is compared
+	 * frame by frame while it is read, nothing being written until the first
+	 * difference, after which the equal prefix shares the stored frames.
+	 */
+	int (*find_stored)(void *closure, const char *path, size_t length,
+			   struct manifest_entry *out_entry, struct incr_error *err);
+	struct content_reader *reader; /* borrowed; to read what find_stored gave */
+	/* true: a file whose bytes and permission bits equal the stored version is left out of the
+	 * manifest (UPDATE); false: it gets an entry that shares the stored content (SNAPSHOT). */
+	bool drops_unchanged;
+	void *closure;
+};
+
+int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
+	       struct incr_error *err);
+/*
+ * Add sources; nothing is read yet.  Paths in the store are checked by
+ * name_check_path() and must be unique over all sources; `x` beside `x/y` is
+ * an error (word "path-conflict").
+ */
+int ingest_add_tree(struct ingest *g, int dirfd, const char *path, const char *prefix,
+		    struct incr_error *err);
+int ingest_add_file(struct ingest *g, int dirfd, const char *path, const char *name,
+		    struct incr_error *err);
+/* A descriptor that is read to its end: standard input. */
+int ingest_add_stream(struct ingest *g, int fd, const char *name, struct incr_error *err);
+/* A path to remove (DELETE). */
+int ingest_add_removal(struct ingest *g, const char *path, size_t length, struct incr_error *err);
+
+/* What came out; everything in the pack is durable. */
+struct ingest_result {
+	uint64_t n_put, n_removed;
+	uint64_t size; /* bytes of the files put */
+	/* Small: both in memory.  Frame offsets are relative to the start of inline_frames, container
+	 * PACK_LOG; the committer adds the log position (manifest_rebase()). */
+	bool is_inline;
+	struct buf manifest; /* owned; is_inline */
+	struct buf inline_frames; /* owned; is_inline */
+	/* Large */
+	uint64_t pack_id;
+	uint64_t pack_size;
+	struct content manifest_content; /* owned */
+};
+/*
+ * Walk, read, hash, compress, write.  Fails on the first special file
+ * ("special-file"), on a file that changes while it is read ("source-changed"),
+ * on one that cannot be read.  On failure nothing is left on disk.
+ */
+int ingest_run(struct ingest *g, struct ingest_result *out_result, struct incr_error *err);
+void ingest_result_release(struct ingest_result *r);
+/* Removes the pack of a result whose commit was refused. */
+void ingest_result_discard(const struct ingest_options *options, struct ingest_result *r);
+void ingest_free(struct ingest *g);
+
+#endif

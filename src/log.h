@@ -1,0 +1,87 @@
+/*
+ * The append-only log: segment files of records.  A position is a byte offset
+ * in the log as a whole; each segment's header says where it begins.
+ *
+ * Strategy (docs/durability.md): a record is one pwrite at the end of the last
+ * segment, under the append lock; it is acknowledged after a fdatasync that
+ * began after it.  Readers take no lock and stop at the last whole record.
+ * A writer, under the lock, keeps a torn tail aside in lost/ and cuts it off.
+ */
+#ifndef INCR_LOG_H
+#define INCR_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buf.h"
+#include "io.h"
+#include "record.h"
+
+#define LOG_SEGMENT_HEADER_SIZE 64
+#define LOG_SEGMENT_SIZE (UINT64_C(64) << 20) /* a segment that has reached it is followed by a new one */
+
+struct log;
+
+struct log_options {
+	const struct incr_io *io; /* borrowed */
+	int store_dirfd; /* borrowed; log/, lost/ and lock lie below it */
+	uint8_t uuid[16];
+	bool is_writable;
+	uint64_t segment_size; /* 0: LOG_SEGMENT_SIZE; small in tests */
+};
+
+struct log_record {
+	struct record_header header;
+	const uint8_t *payload; /* borrowed from the log's read buffer until the next call */
+};
+
+/* The first segment of a new store; durable on return. */
+int log_create(const struct log_options *options, struct incr_error *err);
+int log_open(const struct log_options *options, struct log **out_log, struct incr_error *err);
+void log_close(struct log *log);
+
+/*
+ * Read the record at @position.  Returns 0, 1 at the end of the log (nothing
+ * there, or a torn tail), INCR_E_CORRUPT with the word "corrupt-log" naming
+ * segment and offset when a bad record stands before the largest durable_to of
+ * any later whole record.  Next position = position + record_span(), or the
+ * next segment's base: use *out_next.
+ */
+int log_read(struct log *log, uint64_t position, struct log_record *out_record, uint64_t *out_next,
+	     struct incr_error *err);
+/* Where the first record stands. */
+uint64_t log_begin(const struct log *log);
+
+/*
+ * Append one record.  The caller holds LOCK_APPEND and has read up to the end
+ * of the log: @position is the end it saw and @sequence the next number.  A
+ * torn tail at @position is kept aside and cut first (a file
+ * lost/torn-<position>-<n>).  Payload is given in two parts so that content
+ * frames need no copy.  *out_position: where the record stands; *out_next: the
+ * new end.  The bytes are visible to readers, not yet durable.
+ * A failed write leaves a torn tail and the handle usable; INCR_E_NOSPC says so.
+ */
+struct log_append {
+	uint16_t type;
+	uint64_t position;
+	uint64_t sequence;
+	const void *payload[2];
+	size_t payload_size[2];
+};
+int log_append(struct log *log, const struct log_append *a, uint64_t *out_position,
+	       uint64_t *out_next, struct incr_error *err);
+
+/*
+ * Return once everything before @position is durable.  Takes LOCK_SYNC, and
+ * finds in the lock file's hint whether another process has synced that far
+ * already.  A failed sync poisons the handle: every later append or sync fails
+ * with the word "handle-dead", and other waiters of that sync fail too.
+ */
+int log_sync(struct log *log, uint64_t position, struct incr_error *err);
+/* Log position known durable by this handle (no system call). */
+uint64_t log_durable_to(const struct log *log);
+/* Raw bytes at a position inside one record's payload (frames of small files). */
+int log_read_bytes(struct log *log, uint64_t position, void *data, size_t size,
+		   struct incr_error *err);
+
+#endif
