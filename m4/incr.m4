@@ -1,35 +1,31 @@
 dnl INCR_TRY_CFLAGS(VARIABLE, FLAGS): append each flag that the compiler takes.
 dnl -Werror turns "unknown option" warnings of clang into a refusal.
 AC_DEFUN([INCR_TRY_CFLAGS], [
-m4_foreach_w([incr_flag], [$2], [
-	AS_VAR_PUSHDEF([incr_cache], [incr_cv_cflag_]incr_flag)
-	AC_CACHE_CHECK([whether $CC accepts ]incr_flag, [incr_cache], [
-		incr_save=$CFLAGS
-		CFLAGS="$CFLAGS -Werror incr_flag"
-		AC_COMPILE_IFELSE([AC_LANG_PROGRAM()],
-			[AS_VAR_SET([incr_cache], [yes])],
-			[AS_VAR_SET([incr_cache], [no])])
-		CFLAGS=$incr_save
-	])
-	AS_VAR_IF([incr_cache], [yes], [$1="$$1 incr_flag"])
-	AS_VAR_POPDEF([incr_cache])
-])])
+for incr_flag in m4_normalize([$2]); do
+	AC_MSG_CHECKING([whether $CC accepts $incr_flag])
+	incr_save=$CFLAGS
+	CFLAGS="$CFLAGS -Werror $incr_flag"
+	AC_COMPILE_IFELSE([AC_LANG_PROGRAM()],
+		[$1="$$1 $incr_flag"
+		AC_MSG_RESULT([yes])],
+		[AC_MSG_RESULT([no])])
+	CFLAGS=$incr_save
+done
+])
 
 dnl INCR_TRY_LDFLAGS(VARIABLE, FLAGS): append each flag that the linker takes.
 AC_DEFUN([INCR_TRY_LDFLAGS], [
-m4_foreach_w([incr_flag], [$2], [
-	AS_VAR_PUSHDEF([incr_cache], [incr_cv_ldflag_]incr_flag)
-	AC_CACHE_CHECK([whether the linker accepts ]incr_flag, [incr_cache], [
-		incr_save=$LDFLAGS
-		LDFLAGS="$LDFLAGS -Werror incr_flag"
-		AC_LINK_IFELSE([AC_LANG_PROGRAM()],
-			[AS_VAR_SET([incr_cache], [yes])],
-			[AS_VAR_SET([incr_cache], [no])])
-		LDFLAGS=$incr_save
-	])
-	AS_VAR_IF([incr_cache], [yes], [$1="$$1 incr_flag"])
-	AS_VAR_POPDEF([incr_cache])
-])])
+for incr_flag in m4_normalize([$2]); do
+	AC_MSG_CHECKING([whether the linker accepts $incr_flag])
+	incr_save=$LDFLAGS
+	LDFLAGS="$LDFLAGS -Werror $incr_flag"
+	AC_LINK_IFELSE([AC_LANG_PROGRAM()],
+		[$1="$$1 $incr_flag"
+		AC_MSG_RESULT([yes])],
+		[AC_MSG_RESULT([no])])
+	LDFLAGS=$incr_save
+done
+])
 
 dnl INCR_SANITIZER(NAME, FLAG, HELP): a switch --enable-NAME that compiles and
 dnl links everything with FLAG.

@@ -74,46 +74,45 @@ bool testing_mem_eq(const void *want, const void *got, size_t size,
 bool testing_err_eq(int want, int got, const char *want_text, const char *text,
 		    const char *file, int line);
 
-#define CHECK(condition)                                                       \
+#define CHECK(condition) \
 	((void)testing_true((condition), #condition, __FILE__, __LINE__))
-#define CHECK_INT_EQ(want, got)                                                \
-	((void)testing_int_eq((intmax_t)(want), (intmax_t)(got), #got,         \
+#define CHECK_INT_EQ(want, got)                                        \
+	((void)testing_int_eq((intmax_t)(want), (intmax_t)(got), #got, \
 			      __FILE__, __LINE__))
-#define CHECK_STR_EQ(want, got)                                                \
+#define CHECK_STR_EQ(want, got) \
 	((void)testing_str_eq((want), (got), #got, __FILE__, __LINE__))
-#define CHECK_MEM_EQ(want, got, size)                                          \
+#define CHECK_MEM_EQ(want, got, size) \
 	((void)testing_mem_eq((want), (got), (size), #got, __FILE__, __LINE__))
-#define CHECK_ERR(want, call)                                                  \
+#define CHECK_ERR(want, call) \
 	((void)testing_err_eq((want), (call), #want, #call, __FILE__, __LINE__))
 #define CHECK_OK(call) CHECK_ERR(0, call)
 
-#define TESTING_REQUIRE(held)                                                  \
-	do {                                                                   \
-		if (!(held))                                                   \
-			return;                                                \
+#define TESTING_REQUIRE(held)   \
+	do {                    \
+		if (!(held))    \
+			return; \
 	} while (0)
 
-#define REQUIRE(condition)                                                     \
-	TESTING_REQUIRE(                                                       \
+#define REQUIRE(condition) \
+	TESTING_REQUIRE(   \
 		testing_true((condition), #condition, __FILE__, __LINE__))
-#define REQUIRE_INT_EQ(want, got)                                              \
-	TESTING_REQUIRE(testing_int_eq((intmax_t)(want), (intmax_t)(got),      \
+#define REQUIRE_INT_EQ(want, got)                                         \
+	TESTING_REQUIRE(testing_int_eq((intmax_t)(want), (intmax_t)(got), \
 				       #got, __FILE__, __LINE__))
-#define REQUIRE_STR_EQ(want, got)                                              \
-	TESTING_REQUIRE(                                                       \
-		testing_str_eq((want), (got), #got, __FILE__, __LINE__))
-#define REQUIRE_MEM_EQ(want, got, size)                                        \
-	TESTING_REQUIRE(testing_mem_eq((want), (got), (size), #got, __FILE__,  \
+#define REQUIRE_STR_EQ(want, got) \
+	TESTING_REQUIRE(testing_str_eq((want), (got), #got, __FILE__, __LINE__))
+#define REQUIRE_MEM_EQ(want, got, size)                                       \
+	TESTING_REQUIRE(testing_mem_eq((want), (got), (size), #got, __FILE__, \
 				       __LINE__))
 #define REQUIRE_ERR(want, call)                                                \
 	TESTING_REQUIRE(testing_err_eq((want), (call), #want, #call, __FILE__, \
 				       __LINE__))
 #define REQUIRE_OK(call) REQUIRE_ERR(0, call)
 
-#define SKIP(reason)                                                           \
-	do {                                                                   \
-		testing_skip(reason);                                          \
-		return;                                                        \
+#define SKIP(reason)                  \
+	do {                          \
+		testing_skip(reason); \
+		return;               \
 	} while (0)
 
 #endif
