@@ -1,6 +1,6 @@
 /*
- * A growable byte buffer, and the cleanup attributes: the only way memory and
- * descriptors are released in src/.
+ * A growable byte buffer, and the cleanup attributes: the only way memory is
+ * released in src/ (descriptors: io.h).
  */
 #ifndef INCR_BUF_H
 #define INCR_BUF_H
@@ -44,7 +44,6 @@ static inline void buf_reset(struct buf *b)
 }
 
 void cleanup_free(void *p);
-void cleanup_fd(int *fd);
 
 #define _cleanup_free_ __attribute__((cleanup(cleanup_free)))
 #define _cleanup_buf_ __attribute__((cleanup(buf_release)))

@@ -19,8 +19,8 @@ size_t compressor_bound(size_t raw_size);
  * Returns the compressed size, or 0 when it would not be smaller than raw_size
  * (the caller stores it raw).
  */
-size_t compressor_run(struct compressor *c, const void *raw, size_t raw_size, void *out,
-		      size_t out_capacity);
+size_t compressor_run(struct compressor *c, const void *raw, size_t raw_size,
+		      void *out, size_t out_capacity);
 
 struct decompressor;
 struct decompressor *decompressor_new(void);
@@ -29,7 +29,7 @@ void decompressor_free(struct decompressor *d);
  * Expand exactly one zstd frame into exactly @raw_size bytes at @out.
  * Anything else (wrong declared size, trailing bytes, window above the limit) is INCR_E_CORRUPT.
  */
-int decompressor_run(struct decompressor *d, const void *stored, size_t stored_size, void *out,
-		     size_t raw_size);
+int decompressor_run(struct decompressor *d, const void *stored,
+		     size_t stored_size, void *out, size_t raw_size);
 
 #endif

@@ -14,12 +14,17 @@
  *         static string, or NULL for the default word of @code.
  * @thing  which thing: a path, a name, a transaction; copied; may be NULL.
  */
-int incr_fail(struct incr_error *err, enum incr_err code, const char *word, const char *thing,
-	      const char *format, ...) __attribute__((format(printf, 5, 6)));
+int incr_fail(struct incr_error *err, enum incr_err code, const char *word,
+	      const char *thing, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
 
-/* The same for a failed system call: the code comes from the one errno table. */
-int incr_fail_errno(struct incr_error *err, int sys_errno, const char *thing, const char *format,
-		    ...) __attribute__((format(printf, 4, 5)));
+/*
+ * The same for a failed system call: the code comes from the one errno table.
+ * @sys_errno may be negated, as struct incr_io returns it.
+ */
+int incr_fail_errno(struct incr_error *err, int sys_errno, const char *thing,
+		    const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
 /* Out of memory: fills @err without allocating. */
 int incr_fail_nomem(struct incr_error *err);
@@ -29,7 +34,8 @@ void incr_hint(struct incr_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Add one path to the list of @err (all collisions are listed); call after incr_fail(). */
-void incr_fail_add_path(struct incr_error *err, const char *path, size_t length);
+void incr_fail_add_path(struct incr_error *err, const char *path,
+			size_t length);
 
 /* The one errno -> code table. */
 enum incr_err incr_err_from_errno(int sys_errno);

@@ -21,7 +21,8 @@ int name_check_dataset(const char *name, size_t length, struct incr_error *err);
 int name_check_branch(const char *name, size_t length, struct incr_error *err);
 int name_check_alias(const char *name, size_t length, struct incr_error *err);
 int name_check_origin(const char *name, size_t length, struct incr_error *err);
-int name_check_transform(const char *name, size_t length, struct incr_error *err);
+int name_check_transform(const char *name, size_t length,
+			 struct incr_error *err);
 /* Relative, '/'-separated, no empty part, no "." or "..", no NUL, within the limits; any other bytes. */
 int name_check_path(const char *path, size_t length, struct incr_error *err);
 

@@ -1,0 +1,121 @@
+/*
+ * zstd frames in and out, with hard limits on every size.
+ */
+#include "config.h"
+
+#include "codec.h"
+
+#include "bytes.h"
+
+#include <stdlib.h>
+#include <zstd.h>
+
+/* The largest window written or read: 1 MiB, the largest frame. */
+#define CODEC_WINDOW_LOG_MAX 20
+
+struct compressor {
+	ZSTD_CCtx *context; /* owned */
+};
+
+struct decompressor {
+	ZSTD_DCtx *context; /* owned */
+};
+
+struct compressor *compressor_new(int level)
+{
+	struct compressor *c = malloc(sizeof(*c));
+
+	if (!c)
+		return NULL;
+
+	c->context = ZSTD_createCCtx();
+	if (!c->context ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(
+		    c->context, ZSTD_c_compressionLevel, level)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(c->context, ZSTD_c_windowLog,
+						CODEC_WINDOW_LOG_MAX))) {
+		compressor_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void compressor_free(struct compressor *c)
+{
+	if (!c)
+		return;
+	(void)ZSTD_freeCCtx(c->context); /* always 0 */
+	free(c);
+}
+
+size_t compressor_bound(size_t raw_size)
+{
+	return ZSTD_compressBound(raw_size);
+}
+
+size_t compressor_run(struct compressor *c, const void *raw, size_t raw_size,
+		      void *out, size_t out_capacity)
+{
+	size_t n = ZSTD_compress2(c->context, out, out_capacity, raw, raw_size);
+
+	/* Whatever the reason, the caller can always store the bytes raw. */
+	return ZSTD_isError(n) || n >= raw_size ? 0 : n;
+}
+
+struct decompressor *decompressor_new(void)
+{
+	struct decompressor *d = malloc(sizeof(*d));
+
+	if (!d)
+		return NULL;
+
+	d->context = ZSTD_createDCtx();
+	if (!d->context ||
+	    ZSTD_isError(ZSTD_DCtx_setParameter(d->context, ZSTD_d_windowLogMax,
+						CODEC_WINDOW_LOG_MAX))) {
+		decompressor_free(d);
+		return NULL;
+	}
+	return d;
+}
+
+void decompressor_free(struct decompressor *d)
+{
+	if (!d)
+		return;
+	(void)ZSTD_freeDCtx(d->context); /* always 0 */
+	free(d);
+}
+
+/*
+ * zstd looks at its window limit only when it streams; the frame header
+ * (RFC 8878, 3.1.1.1) is short enough to look ourselves.
+ */
+static bool is_window_ok(const void *stored, size_t stored_size)
+{
+	struct cursor c = cursor_over(stored, stored_size);
+	uint32_t magic = cursor_u32(&c);
+	uint8_t descriptor = cursor_u8(&c);
+	uint8_t window;
+
+	if (c.is_bad || magic != ZSTD_MAGICNUMBER)
+		return false;
+	if (descriptor & 0x20) /* single segment: the content is the window */
+		return true;
+	window = cursor_u8(&c);
+	return !c.is_bad && window <= (CODEC_WINDOW_LOG_MAX - 10) << 3;
+}
+
+int decompressor_run(struct decompressor *d, const void *stored,
+		     size_t stored_size, void *out, size_t raw_size)
+{
+	size_t n;
+
+	if (!is_window_ok(stored, stored_size) ||
+	    ZSTD_getFrameContentSize(stored, stored_size) != raw_size ||
+	    ZSTD_findFrameCompressedSize(stored, stored_size) != stored_size)
+		return INCR_E_CORRUPT;
+
+	n = ZSTD_decompressDCtx(d->context, out, raw_size, stored, stored_size);
+	return n == raw_size ? 0 : INCR_E_CORRUPT;
+}
