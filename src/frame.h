@@ -32,6 +32,8 @@ struct frame_header {
 /* Append a whole frame (header and stored bytes) to @out; @c NULL: store raw. */
 int frame_encode(struct compressor *c, const void *raw, uint32_t raw_size, uint64_t container,
 		 struct buf *out);
+/* Give a whole, valid frame in memory to another container; its hash is made anew. */
+void frame_rebind(uint8_t *frame, uint64_t container);
 /* Header and limits only; INCR_E_CORRUPT otherwise. */
 int frame_decode_header(const uint8_t bytes[FRAME_HEADER_SIZE], uint64_t container,
 			struct frame_header *out);
