@@ -12,6 +12,19 @@
 
 #define PACK_HEADER_SIZE 64
 #define PACK_LOG UINT64_C(0) /* the container "log": offsets are log positions */
+/*
+ * "In this very record": offsets count from the first inline frame of the log
+ * record that holds the descriptor, so that it can be written before the
+ * record's position is known.  The frames themselves say PACK_LOG.  A reader
+ * turns it into PACK_LOG with content_rebase() as soon as it knows the position.
+ */
+#define PACK_SELF UINT64_MAX
+#define PACK_PATH_SIZE 32
+
+/* "packs/<16 hex>.pack", below the store's directory; NUL-terminated. */
+void pack_path(uint64_t id, char out[PACK_PATH_SIZE]);
+/* 0; INCR_E_CORRUPT; INCR_E_UNSUPPORTED for a whole header of another version. */
+int pack_check_header(const uint8_t bytes[PACK_HEADER_SIZE], const uint8_t uuid[16], uint64_t id);
 
 struct pack_writer;
 /* A new pack with a random id, named packs/<16 hex>.pack; the header is written with the first frames. */
