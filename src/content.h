@@ -48,6 +48,12 @@ struct content {
 
 void content_release(struct content *c);
 int content_copy(const struct content *from, struct content *out);
+/* PACK_SELF becomes PACK_LOG at @frames_position + offset; INCR_E_CORRUPT on overflow. */
+int content_rebase(struct content *c, uint64_t frames_position);
+/* The first @n_frames frames of CONTENT_EXTENTS as a file of @size bytes; they share the frames. */
+int content_prefix(const struct content *from, uint64_t n_frames, uint64_t size,
+		   struct content *out);
+int content_add_extent(struct content *c, const struct content_extent *extent);
 /* Varints, docs/format.md, "Content descriptors"; decode checks every size. */
 struct cursor;
 int content_encode(const struct content *c, struct buf *out);
