@@ -6,12 +6,12 @@
  * a damaged one is reported as INCR_E_CORRUPT with the word "damaged-table",
  * and the caller rebuilds it from the log.
  *
- * Layout: blocks of at most TABLE_BLOCK_SIZE bytes (before the last entry that
- * overflows; one entry larger than that has a block of its own), each with a
- * hash and prefix-compressed keys; then index blocks (first key, offset, size
- * of each data block; a second index level above 1 index block, and so on);
- * then a fixed footer.  At most TABLE_BLOCK_ENTRIES entries a block, so that
- * (block number, entry number) fits an inode number.
+ * Layout: blocks of at most TABLE_BLOCK_SIZE bytes before compression (one
+ * entry larger than that has a block of its own), each with a hash and
+ * prefix-compressed keys; among them index blocks (separating key, offset and
+ * size of each block below), each behind the last block it leads to, in as
+ * many levels as it takes; then a fixed footer.  At most TABLE_BLOCK_ENTRIES
+ * entries a block, so that (block number, entry number) fits an inode number.
  */
 #ifndef INCR_TABLE_H
 #define INCR_TABLE_H
@@ -38,7 +38,8 @@ struct table_entry {
 };
 
 /* memcmp order, shorter first. */
-int table_key_compare(const void *a, size_t a_size, const void *b, size_t b_size);
+int table_key_compare(const void *a, size_t a_size, const void *b,
+		      size_t b_size);
 
 /* ---- writing ---- */
 struct table_writer;
@@ -46,14 +47,17 @@ struct table_writer;
  * Create @path (O_EXCL) below @dirfd.  @tag: store tag and caller's identity
  * (hash64), checked again at open so that a table of another store is refused.
  */
-int table_writer_open(const struct incr_io *io, int dirfd, const char *path, uint64_t tag,
-		      struct table_writer **out_writer, struct incr_error *err);
-/* Keys strictly ascending; INCR_E_INVALID otherwise.  Bytes are copied. */
+int table_writer_open(const struct incr_io *io, int dirfd, const char *path,
+		      uint64_t tag, struct table_writer **out_writer,
+		      struct incr_error *err);
+/* Keys strictly ascending and within the limits; INCR_E_INVALID otherwise, and the entry is left out.
+ * Bytes are copied.  After any other failure put and finish fail with the same code. */
 int table_writer_put(struct table_writer *w, const struct table_entry *entry,
 		     struct incr_error *err);
-/* Writes index and footer, closes.  is_durable: fsync too.  The writer is freed, whatever the result;
- * on failure the file is removed. */
-int table_writer_finish(struct table_writer *w, bool is_durable, struct incr_error *err);
+/* Writes index and footer, closes.  is_durable: fsync the file too (its directory is the caller's).
+ * The writer is freed, whatever the result; on failure the file is removed. */
+int table_writer_finish(struct table_writer *w, bool is_durable,
+			struct incr_error *err);
 /* Give up: remove the file. */
 void table_writer_abort(struct table_writer *w);
 
@@ -61,14 +65,17 @@ void table_writer_abort(struct table_writer *w);
 /*
  * Bounded LRU of decoded blocks shared by all tables of a store handle;
  * thread-safe; blocks are reference counted while an iterator stands in them.
+ * Must outlive the tables opened with it.  NULL when out of memory.
  */
 struct block_cache;
 struct block_cache *block_cache_new(size_t capacity_size);
 void block_cache_free(struct block_cache *c);
 
 struct table;
-int table_open(const struct incr_io *io, int dirfd, const char *path, uint64_t tag,
-	       struct block_cache *cache, struct table **out_table, struct incr_error *err);
+/* INCR_E_CORRUPT "damaged-table" also for a table with another tag; INCR_E_UNSUPPORTED for a newer format. */
+int table_open(const struct incr_io *io, int dirfd, const char *path,
+	       uint64_t tag, struct block_cache *cache,
+	       struct table **out_table, struct incr_error *err);
 struct table *table_ref(struct table *t); /* shared(ref) */
 void table_unref(struct table *t);
 uint64_t table_n_entries(const struct table *t);
@@ -82,7 +89,8 @@ uint64_t table_size(const struct table *t); /* bytes of the file */
  */
 struct iter {
 	/* First entry with a key >= @key. */
-	int (*seek)(struct iter *it, const void *key, size_t key_size, struct incr_error *err);
+	int (*seek)(struct iter *it, const void *key, size_t key_size,
+		    struct incr_error *err);
 	int (*next)(struct iter *it, struct incr_error *err);
 	void (*free)(struct iter *it);
 	struct table_entry entry; /* valid after 0 */
@@ -98,19 +106,24 @@ void iter_free(struct iter *it); /* NULL allowed */
 void cleanup_iter(struct iter **it);
 #define _cleanup_iter_ __attribute__((cleanup(cleanup_iter)))
 
-int table_iter_new(struct table *t, struct iter **out_iter, struct incr_error *err);
+int table_iter_new(struct table *t, struct iter **out_iter,
+		   struct incr_error *err);
 /* Stand at (block, entry) as given by an iterator before; INCR_E_RANGE if there is none. */
-int table_iter_goto(struct iter *it, uint32_t block, uint32_t index, struct incr_error *err);
-/* Point lookup: 0 and a copy of the value (or *out_tombstone), 1 when absent. */
-int table_get(struct table *t, const void *key, size_t key_size, struct buf *out_value,
-	      bool *out_tombstone, struct incr_error *err);
+int table_iter_goto(struct iter *it, uint32_t block, uint32_t index,
+		    struct incr_error *err);
+/* Point lookup: 0, a copy of the value in place of what @out_value holds and *out_tombstone; 1 when absent. */
+int table_get(struct table *t, const void *key, size_t key_size,
+	      struct buf *out_value, bool *out_tombstone,
+	      struct incr_error *err);
 
 /*
  * Merge of @n iterators (taken), newest first: of equal keys the entry of the
  * lowest index is given, the others are skipped.  Tombstones are given too
- * (is_tombstone) unless @drops_tombstones.  seek on the merge seeks each.
+ * (is_tombstone) unless @drops_tombstones.  seek on the merge seeks each (one
+ * forward only those that stand before the target).  The iterators are taken
+ * whatever the result, and are not to be moved by others.
  */
-int iter_merge_new(struct iter **iters, size_t n, bool drops_tombstones, struct iter **out_iter,
-		   struct incr_error *err);
+int iter_merge_new(struct iter **iters, size_t n, bool drops_tombstones,
+		   struct iter **out_iter, struct incr_error *err);
 
 #endif
