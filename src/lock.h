@@ -14,8 +14,10 @@
 #define LOCK_APPEND UINT64_C(0) /* held for one append */
 #define LOCK_SYNC UINT64_C(1) /* held for one sync of the log */
 #define LOCK_MAINTENANCE UINT64_C(2) /* held while derived tables are written */
-#define LOCK_BRANCH(branch_id) (UINT64_C(1) << 40 | (branch_id)) /* shared: commit; exclusive: build */
-#define LOCK_BUILD(build) (UINT64_C(1) << 61 | (build)) /* owner of an open build */
+#define LOCK_BRANCH(branch_id) \
+	(UINT64_C(1) << 40 | (branch_id)) /* shared: commit; exclusive: build */
+#define LOCK_BUILD(build) \
+	(UINT64_C(1) << 61 | (build)) /* owner of an open build */
 
 /*
  * One lock is one descriptor of its own, so that two holders in one process
@@ -32,8 +34,9 @@ struct lock {
  *           pauses (1 ms to 50 ms), because OFD locks have no timed wait.
  * Returns 0, or INCR_E_BUSY with the code word "busy" and @thing in the message.
  */
-int lock_take(const struct incr_io *io, int store_dirfd, uint64_t off, bool is_exclusive,
-	      uint64_t wait_ms, const char *thing, struct lock *out_lock, struct incr_error *err);
+int lock_take(const struct incr_io *io, int store_dirfd, uint64_t off,
+	      bool is_exclusive, uint64_t wait_ms, const char *thing,
+	      struct lock *out_lock, struct incr_error *err);
 void lock_release(struct lock *lock);
 /* True when somebody (also this process) holds it exclusively. */
 bool lock_is_held(const struct incr_io *io, int store_dirfd, uint64_t off);
