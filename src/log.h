@@ -18,7 +18,9 @@
 #include "record.h"
 
 #define LOG_SEGMENT_HEADER_SIZE 64
-#define LOG_SEGMENT_SIZE (UINT64_C(64) << 20) /* a segment that has reached it is followed by a new one */
+#define LOG_SEGMENT_SIZE \
+	(UINT64_C(64)    \
+	 << 20) /* a segment that has reached it is followed by a new one */
 
 struct log;
 
@@ -32,12 +34,14 @@ struct log_options {
 
 struct log_record {
 	struct record_header header;
-	const uint8_t *payload; /* borrowed from the log's read buffer until the next call */
+	const uint8_t *
+		payload; /* borrowed from the log's read buffer until the next call */
 };
 
-/* The first segment of a new store; durable on return. */
+/* The directories log/ and lost/ and the first segment of a new store; durable on return. */
 int log_create(const struct log_options *options, struct incr_error *err);
-int log_open(const struct log_options *options, struct log **out_log, struct incr_error *err);
+int log_open(const struct log_options *options, struct log **out_log,
+	     struct incr_error *err);
 void log_close(struct log *log);
 
 /*
@@ -47,8 +51,15 @@ void log_close(struct log *log);
  * any later whole record.  Next position = position + record_span(), or the
  * next segment's base: use *out_next.
  */
-int log_read(struct log *log, uint64_t position, struct log_record *out_record, uint64_t *out_next,
-	     struct incr_error *err);
+int log_read(struct log *log, uint64_t position, struct log_record *out_record,
+	     uint64_t *out_next, struct incr_error *err);
+/*
+ * The first whole record after the damage at @position, in the same segment or
+ * (position = its base, 1 returned) from the next segment on: for verify and
+ * repair, which lose nothing that is whole.
+ */
+int log_skip_damage(struct log *log, uint64_t position, uint64_t *out_position,
+		    struct incr_error *err);
 /* Where the first record stands. */
 uint64_t log_begin(const struct log *log);
 
@@ -60,6 +71,7 @@ uint64_t log_begin(const struct log *log);
  * frames need no copy.  *out_position: where the record stands; *out_next: the
  * new end.  The bytes are visible to readers, not yet durable.
  * A failed write leaves a torn tail and the handle usable; INCR_E_NOSPC says so.
+ * INCR_E_INVALID: @position is not the end.  INCR_E_RANGE: payload too large.
  */
 struct log_append {
 	uint16_t type;
@@ -68,8 +80,9 @@ struct log_append {
 	const void *payload[2];
 	size_t payload_size[2];
 };
-int log_append(struct log *log, const struct log_append *a, uint64_t *out_position,
-	       uint64_t *out_next, struct incr_error *err);
+int log_append(struct log *log, const struct log_append *a,
+	       uint64_t *out_position, uint64_t *out_next,
+	       struct incr_error *err);
 
 /*
  * Return once everything before @position is durable.  Takes LOCK_SYNC, and

@@ -1,0 +1,554 @@
+/*
+ * The log's segment files: finding, opening, checking and making them.
+ *
+ * Strategy.  Segments tile the position space: the base of one is the end of
+ * the one before, so the name of the next is known without listing, and a
+ * missing one shows.  A segment is made only after the one before it is
+ * durable whole; therefore a later segment proves that earlier bytes were on
+ * disk, and only the newest can have a torn tail.  A new segment counts when
+ * its header is whole; before that it is a leftover of a crash, which readers
+ * take for absent.  It is durable (header, then name) before its first record.
+ */
+#include "config.h"
+
+#include "log.h"
+
+#include "bytes.h"
+#include "error.h"
+#include "hash.h"
+#include "log_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SEGMENT_MAGIC "INCRLOG1"
+#define SEGMENT_VERSION 1
+#define SEGMENT_HASHED_SIZE 56
+#define N_OPEN_MAX 32
+
+void log_segment_name(uint64_t base, char out[LOG_NAME_SIZE])
+{
+	(void)snprintf(out, LOG_NAME_SIZE, "log/%016" PRIx64 ".log", base);
+}
+
+static void encode_header(const uint8_t uuid[16], uint64_t base,
+			  uint64_t first_sequence,
+			  uint8_t out[LOG_SEGMENT_HEADER_SIZE])
+{
+	memset(out, 0, LOG_SEGMENT_HEADER_SIZE);
+	memcpy(out, SEGMENT_MAGIC, 8);
+	put_u32(out + 8, SEGMENT_VERSION);
+	memcpy(out + 16, uuid, 16);
+	put_u64(out + 32, base);
+	put_u64(out + 40, first_sequence);
+	put_u64(out + SEGMENT_HASHED_SIZE, hash64(out, SEGMENT_HASHED_SIZE));
+}
+
+/* INCR_E_CORRUPT: not a whole header of this segment of this store. */
+static int decode_header(const uint8_t bytes[LOG_SEGMENT_HEADER_SIZE],
+			 const uint8_t uuid[16], uint64_t base,
+			 uint64_t *out_first_sequence)
+{
+	uint8_t want[LOG_SEGMENT_HEADER_SIZE];
+	uint64_t first_sequence = get_u64(bytes + 40);
+
+	if (memcmp(bytes, SEGMENT_MAGIC, 8) != 0 ||
+	    get_u64(bytes + SEGMENT_HASHED_SIZE) !=
+		    hash64(bytes, SEGMENT_HASHED_SIZE))
+		return INCR_E_CORRUPT;
+	if (get_u32(bytes + 8) != SEGMENT_VERSION)
+		return INCR_E_UNSUPPORTED;
+	encode_header(uuid, base, first_sequence, want);
+	if (memcmp(bytes, want, sizeof(want)) != 0)
+		return INCR_E_CORRUPT;
+
+	*out_first_sequence = first_sequence;
+	return 0;
+}
+
+/* Decode the header of an open segment file; INCR_E_CORRUPT fills no @err. */
+static int read_header(struct log *log, int fd, uint64_t base,
+		       uint64_t *out_first_sequence, struct incr_error *err)
+{
+	uint8_t bytes[LOG_SEGMENT_HEADER_SIZE];
+	char name[LOG_NAME_SIZE];
+	size_t size;
+	int r;
+
+	log_segment_name(base, name);
+	r = io_read_upto(log->io, fd, bytes, sizeof(bytes), 0, &size, name,
+			 err);
+	if (r < 0)
+		return r;
+	if (size < sizeof(bytes))
+		return INCR_E_CORRUPT;
+	r = decode_header(bytes, log->uuid, base, out_first_sequence);
+	if (r == INCR_E_UNSUPPORTED)
+		return incr_fail(err, r, NULL, name,
+				 "the log segment has a newer format");
+	return r;
+}
+
+/* A descriptor or -errno. */
+static int open_segment_file(struct log *log, uint64_t base)
+{
+	char name[LOG_NAME_SIZE];
+	int fd;
+
+	log_segment_name(base, name);
+	do
+		fd = log->io->open_at(log->io, log->store_dirfd, name,
+				      log->is_writable ? O_RDWR : O_RDONLY, 0);
+	while (fd == -EINTR);
+	return fd;
+}
+
+/* Close the descriptor used longest ago, if there are too many. */
+static void limit_open(struct log *log)
+{
+	struct segment *oldest = NULL;
+
+	if (log->n_open < N_OPEN_MAX)
+		return;
+	for (size_t i = 0; i < log->n_segments; i++) {
+		struct segment *s = log->segments[i];
+
+		if (s->fd >= 0 && s->n_users == 0 &&
+		    (!oldest || s->last_use < oldest->last_use))
+			oldest = s;
+	}
+	if (!oldest)
+		return;
+	/* What was written through it and not synced is the kernel's to write. */
+	(void)io_close(log->io, oldest->fd);
+	oldest->fd = -1;
+	log->n_open--;
+}
+
+static int segment_open(struct log *log, struct segment *segment,
+			struct incr_error *err)
+{
+	_cleanup_io_file_ struct io_file file = { log->io, -1 };
+	char name[LOG_NAME_SIZE];
+	int r;
+
+	limit_open(log);
+	log_segment_name(segment->base, name);
+	file.fd = open_segment_file(log, segment->base);
+	if (file.fd == -ENOENT)
+		return log_fail_corrupt(err, segment->base, segment->base,
+					"the segment is missing");
+	if (file.fd < 0)
+		return incr_fail_errno(err, file.fd, name, "cannot open");
+	r = read_header(log, file.fd, segment->base, &segment->first_sequence,
+			err);
+	if (r == INCR_E_CORRUPT)
+		return log_fail_corrupt(err, segment->base, segment->base,
+					"the segment's header is damaged");
+	if (r < 0)
+		return r;
+
+	segment->fd = file.fd;
+	file.fd = -1;
+	log->n_open++;
+	return 0;
+}
+
+/* Index of the last segment with base <= @position, or n_segments. */
+static size_t segment_index(const struct log *log, uint64_t position)
+{
+	size_t low = 0, high = log->n_segments;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (log->segments[middle]->base <= position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? low - 1 : log->n_segments;
+}
+
+static int segment_get(struct log *log, uint64_t position,
+		       struct segment **out_segment, struct incr_error *err)
+{
+	size_t i = segment_index(log, position);
+	struct segment *segment;
+	int r;
+
+	if (i == log->n_segments)
+		return incr_fail(err, INCR_E_INVALID, NULL, NULL,
+				 "the log has no position %" PRIu64, position);
+	segment = log->segments[i];
+	if (segment->fd < 0) {
+		r = segment_open(log, segment, err);
+		if (r < 0)
+			return r;
+	}
+
+	segment->n_users++;
+	segment->last_use = ++log->n_uses;
+	*out_segment = segment;
+	return 0;
+}
+
+int log_segment_get(struct log *log, uint64_t position,
+		    struct segment **out_segment, struct incr_error *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&log->lock); /* a plain mutex cannot fail */
+	r = segment_get(log, position, out_segment, err);
+	(void)pthread_mutex_unlock(&log->lock);
+	return r;
+}
+
+void log_segment_put(struct log *log, struct segment *segment)
+{
+	(void)pthread_mutex_lock(&log->lock);
+	segment->n_users--;
+	(void)pthread_mutex_unlock(&log->lock);
+}
+
+/* Keep the list ascending; a closed segment is checked when it is opened. */
+static int segment_insert(struct log *log, uint64_t base,
+			  struct incr_error *err)
+{
+	struct segment **grown, *segment = calloc(1, sizeof(*segment));
+	size_t at = log->n_segments;
+
+	if (!segment)
+		return incr_fail_nomem(err);
+	grown = reallocarray(log->segments, at + 1, sizeof(*grown));
+	if (!grown) {
+		free(segment);
+		return incr_fail_nomem(err);
+	}
+
+	segment->base = base;
+	segment->fd = -1;
+	log->segments = grown;
+	for (; at > 0 && grown[at - 1]->base > base; at--)
+		grown[at] = grown[at - 1];
+	grown[at] = segment;
+	log->n_segments++;
+	return 0;
+}
+
+/* A file is there: is it a segment, or what a crash left of making one? */
+static int judge_segment_file(struct log *log, int fd, uint64_t base,
+			      struct incr_error *err)
+{
+	uint64_t sequence, position;
+	int r = read_header(log, fd, base, &sequence, err);
+
+	if (r != INCR_E_CORRUPT)
+		return r;
+	r = log_scan(log, fd, base, LOG_SEGMENT_HEADER_SIZE, 0, &position, err);
+	if (r != 0)
+		return r < 0 ? r : SEGMENT_TORN;
+
+	/* Its writer may have finished between the two looks. */
+	r = read_header(log, fd, base, &sequence, err);
+	if (r == INCR_E_CORRUPT)
+		return log_fail_corrupt(err, base, base,
+					"the segment's header is damaged");
+	return r;
+}
+
+static int segment_find(struct log *log, uint64_t base, struct incr_error *err)
+{
+	_cleanup_io_file_ struct io_file file = { log->io, -1 };
+	size_t i = segment_index(log, base);
+	char name[LOG_NAME_SIZE];
+	int r;
+
+	if (i < log->n_segments && log->segments[i]->base == base)
+		return SEGMENT_FOUND;
+
+	file.fd = open_segment_file(log, base);
+	if (file.fd == -ENOENT)
+		return SEGMENT_ABSENT;
+	if (file.fd < 0) {
+		log_segment_name(base, name);
+		return incr_fail_errno(err, file.fd, name, "cannot open");
+	}
+	r = judge_segment_file(log, file.fd, base, err);
+	return r ? r : segment_insert(log, base, err);
+}
+
+int log_segment_find(struct log *log, uint64_t base, struct incr_error *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&log->lock);
+	r = segment_find(log, base, err);
+	(void)pthread_mutex_unlock(&log->lock);
+	return r;
+}
+
+int log_segment_create(struct log *log, uint64_t base, uint64_t first_sequence,
+		       struct incr_error *err)
+{
+	_cleanup_io_file_ struct io_file file = { log->io, -1 };
+	uint8_t header[LOG_SEGMENT_HEADER_SIZE];
+	char name[LOG_NAME_SIZE];
+
+	log_segment_name(base, name);
+	file.fd = log->io->open_at(log->io, log->store_dirfd, name,
+				   O_RDWR | O_CREAT | O_EXCL, 0666);
+	if (file.fd == -EEXIST)
+		return SEGMENT_TORN;
+	if (file.fd < 0)
+		return incr_fail_errno(err, file.fd, name, "cannot create");
+
+	encode_header(log->uuid, base, first_sequence, header);
+	/* Left as it is on failure: a torn segment is no harm. */
+	return io_write_all(log->io, file.fd, header, sizeof(header), 0, name,
+			    err);
+}
+
+/* Collects the bases of the names in log/. */
+static int add_base(void *closure, const char *name, enum io_kind kind)
+{
+	struct buf *bases = closure;
+	uint64_t base = 0;
+	size_t i;
+
+	(void)kind;
+	for (i = 0; i < 16; i++) {
+		const char *digits = "0123456789abcdef";
+		const char *digit = name[i] ? strchr(digits, name[i]) : NULL;
+
+		if (!digit)
+			return 0;
+		base = base << 4 | (uint64_t)(digit - digits);
+	}
+	if (strcmp(name + i, ".log") != 0)
+		return 0;
+	return buf_put(bases, &base, sizeof(base)) < 0 ? -ENOMEM : 0;
+}
+
+static int compare_bases(const void *a, const void *b)
+{
+	uint64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+/* With log->lock held. */
+static int segment_list(struct log *log, uint64_t *out_newest,
+			struct incr_error *err)
+{
+	_cleanup_buf_ struct buf bases = BUF_INIT;
+	size_t n, known;
+	uint64_t base = 0;
+	int r;
+
+	r = log->io->readdir(log->io, log->dirfd, add_base, &bases);
+	if (r < 0)
+		return incr_fail_errno(err, r, "log",
+				       "cannot list the directory");
+	n = bases.size / sizeof(base);
+	if (n)
+		qsort(bases.data, n, sizeof(base), compare_bases);
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&base, bases.data + i * sizeof(base), sizeof(base));
+		known = segment_index(log, base);
+		if (known < log->n_segments &&
+		    log->segments[known]->base == base)
+			continue;
+		/* Only the newest can be torn; the others wait to be opened. */
+		r = i + 1 < n ? segment_insert(log, base, err) :
+				segment_find(log, base, err);
+		if (r < 0)
+			return r;
+	}
+	*out_newest = base;
+	return 0;
+}
+
+int log_segment_list(struct log *log, uint64_t *out_newest,
+		     struct incr_error *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&log->lock);
+	r = segment_list(log, out_newest, err);
+	(void)pthread_mutex_unlock(&log->lock);
+	return r;
+}
+
+uint64_t log_newest_base(struct log *log)
+{
+	uint64_t base;
+
+	(void)pthread_mutex_lock(&log->lock);
+	base = log->segments[log->n_segments - 1]->base;
+	(void)pthread_mutex_unlock(&log->lock);
+	return base;
+}
+
+static struct log *log_new(const struct log_options *options)
+{
+	struct log *log = calloc(1, sizeof(*log));
+
+	if (!log)
+		return NULL;
+	if (pthread_mutex_init(&log->lock, NULL) != 0) {
+		free(log);
+		return NULL;
+	}
+
+	log->io = options->io;
+	log->store_dirfd = options->store_dirfd;
+	log->dirfd = -1;
+	log->lock_fd = -1;
+	memcpy(log->uuid, options->uuid, sizeof(log->uuid));
+	log->store_tag = hash64(options->uuid, sizeof(options->uuid));
+	log->segment_size = options->segment_size ? options->segment_size :
+						    LOG_SEGMENT_SIZE;
+	log->is_writable = options->is_writable;
+	return log;
+}
+
+void log_close(struct log *log)
+{
+	if (!log)
+		return;
+	/* Appended bytes were synced by log_sync(), or nobody was told of them. */
+	for (size_t i = 0; i < log->n_segments; i++) {
+		(void)io_close(log->io, log->segments[i]->fd);
+		free(log->segments[i]);
+	}
+	free(log->segments);
+	(void)io_close(log->io, log->dirfd);
+	(void)io_close(log->io, log->lock_fd);
+	buf_release(&log->window);
+	buf_release(&log->out);
+	(void)pthread_mutex_destroy(&log->lock);
+	free(log);
+}
+
+static int open_all(struct log *log, struct incr_error *err)
+{
+	uint64_t newest;
+	int r;
+
+	r = io_open(log->io, log->store_dirfd, "log", O_RDONLY | O_DIRECTORY, 0,
+		    &log->dirfd, err);
+	if (r < 0)
+		return r;
+	r = log_segment_list(log, &newest, err);
+	if (r < 0)
+		return r;
+	if (log->n_segments == 0 || log->segments[0]->base != 0)
+		return log_fail_corrupt(err, 0, 0,
+					"the first segment is missing");
+	r = log_hint_open(log);
+	if (r < 0)
+		return incr_fail_nomem(err);
+
+	/* The newest segment was made when all before it was durable. */
+	log_note_durable(log, log_newest_base(log));
+	return 0;
+}
+
+int log_open(const struct log_options *options, struct log **out_log,
+	     struct incr_error *err)
+{
+	struct log *log = log_new(options);
+	int r;
+
+	if (!log)
+		return incr_fail_nomem(err);
+	r = open_all(log, err);
+	if (r < 0) {
+		log_close(log);
+		return r;
+	}
+
+	*out_log = log;
+	return 0;
+}
+
+static int make_directory(const struct log_options *options, const char *path,
+			  struct incr_error *err)
+{
+	int r = options->io->mkdir_at(options->io, options->store_dirfd, path,
+				      0777);
+
+	if (r < 0 && r != -EEXIST)
+		return incr_fail_errno(err, r, path,
+				       "cannot make the directory");
+	return 0;
+}
+
+static int create_first(struct log *log, struct incr_error *err)
+{
+	_cleanup_io_file_ struct io_file file = { log->io, -1 };
+	char name[LOG_NAME_SIZE];
+	int r;
+
+	log_segment_name(0, name);
+	r = log_segment_create(log, 0, 1, err);
+	if (r == SEGMENT_TORN)
+		return incr_fail(err, INCR_E_EXISTS, NULL, name,
+				 "the log exists already");
+	if (r < 0)
+		return r;
+	r = io_open(log->io, log->store_dirfd, name, O_RDWR, 0, &file.fd, err);
+	if (r < 0)
+		return r;
+	r = io_sync_file(log->io, file.fd, name, err);
+	if (r < 0)
+		return r;
+
+	r = io_open(log->io, log->store_dirfd, "log", O_RDONLY | O_DIRECTORY, 0,
+		    &log->dirfd, err);
+	if (r < 0)
+		return r;
+	r = io_sync_dir(log->io, log->dirfd, "log", err);
+	if (r < 0)
+		return r;
+	return io_sync_dir(log->io, log->store_dirfd, "the store's directory",
+			   err);
+}
+
+int log_create(const struct log_options *options, struct incr_error *err)
+{
+	struct log *log;
+	int r;
+
+	r = make_directory(options, "log", err);
+	if (r < 0)
+		return r;
+	r = make_directory(options, "lost", err);
+	if (r < 0)
+		return r;
+
+	log = log_new(options);
+	if (!log)
+		return incr_fail_nomem(err);
+	r = create_first(log, err);
+	log_close(log);
+	return r;
+}
+
+uint64_t log_begin(const struct log *log)
+{
+	(void)log;
+	return LOG_BEGIN;
+}
+
+uint64_t log_durable_to(const struct log *log)
+{
+	return log->durable_to;
+}

@@ -1,0 +1,377 @@
+/*
+ * Appending to the log: under the append lock, one pwrite at its end.
+ *
+ * A torn tail is kept aside and cut, and the cut is synced before anything is
+ * written over it: otherwise a crash could bring back a whole record of the
+ * old tail behind the new one.  A full segment is followed by a new one, made
+ * in this order: sync of the old one, header, fdatasync, fsync of log/.
+ */
+#include "config.h"
+
+#include "log.h"
+
+#include "error.h"
+#include "hash.h"
+#include "lock.h"
+#include "log_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COPY_SIZE ((size_t)1 << 20)
+#define OUT_KEEP ((size_t)1 << 20) /* a larger buffer is given back */
+
+/* Create lost/torn-<position>-<n> for the first n that is free. */
+static int create_lost(struct log *log, uint64_t position, char name[64],
+		       int *out_fd, struct incr_error *err)
+{
+	for (unsigned n = 0;; n++) {
+		int fd;
+
+		(void)snprintf(name, 64, "lost/torn-%016" PRIx64 "-%u",
+			       position, n);
+		fd = log->io->open_at(log->io, log->store_dirfd, name,
+				      O_WRONLY | O_CREAT | O_EXCL, 0666);
+		if (fd >= 0) {
+			*out_fd = fd;
+			return 0;
+		}
+		if (fd != -EEXIST && fd != -EINTR)
+			return incr_fail_errno(err, fd, name, "cannot create");
+	}
+}
+
+static int sync_lost(struct log *log, struct incr_error *err)
+{
+	_cleanup_io_file_ struct io_file dir = { log->io, -1 };
+	int r = io_open(log->io, log->store_dirfd, "lost",
+			O_RDONLY | O_DIRECTORY, 0, &dir.fd, err);
+
+	return r < 0 ? r : io_sync_dir(log->io, dir.fd, "lost", err);
+}
+
+static int copy_tail(struct log *log, int from_fd, uint64_t off, int to_fd,
+		     const char *name, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf chunk = BUF_INIT;
+	size_t size;
+	uint64_t done = 0;
+
+	if (buf_reserve(&chunk, COPY_SIZE) < 0)
+		return incr_fail_nomem(err);
+	do {
+		int r = io_read_upto(log->io, from_fd, chunk.data, COPY_SIZE,
+				     off + done, &size, name, err);
+
+		if (r == 0)
+			r = io_write_all(log->io, to_fd, chunk.data, size, done,
+					 name, err);
+		if (r < 0)
+			return r;
+		done += size;
+	} while (size == COPY_SIZE);
+	return io_sync_file(log->io, to_fd, name, err);
+}
+
+/* Copy what stands at the end of the log to lost/, durably. */
+static int keep_tail(struct log *log, struct segment *segment,
+		     uint64_t position, struct incr_error *err)
+{
+	char name[64];
+	int fd = -1, r, closed;
+
+	r = create_lost(log, position, name, &fd, err);
+	if (r < 0)
+		return r;
+	r = copy_tail(log, segment->fd, position - segment->base, fd, name,
+		      err);
+	closed = io_close(log->io, fd);
+	if (r == 0 && closed < 0)
+		r = incr_fail_errno(err, closed, name, "cannot close");
+	if (r == 0)
+		r = sync_lost(log, err);
+	if (r < 0)
+		(void)log->io->unlink_at(log->io, log->store_dirfd, name, 0);
+	return r;
+}
+
+/* Cut off what stands at the end, if log_read() finds it torn. */
+static int cut_tail(struct log *log, struct segment *segment, uint64_t position,
+		    struct incr_error *err)
+{
+	struct log_record record;
+	char name[LOG_NAME_SIZE];
+	uint64_t next;
+	int r = log_read(log, position, &record, &next, err);
+
+	if (r == 0)
+		return incr_fail(err, INCR_E_INVALID, NULL, NULL,
+				 "log position %" PRIu64 " is not its end",
+				 position);
+	if (r < 0)
+		return r;
+	r = keep_tail(log, segment, position, err);
+	if (r < 0)
+		return r;
+
+	log_segment_name(segment->base, name);
+	r = log->io->truncate(log->io, segment->fd, position - segment->base);
+	if (r < 0)
+		return incr_fail_errno(err, r, name, "cannot cut a torn tail");
+	r = io_sync_file(log->io, segment->fd, name, err);
+	if (r < 0)
+		log_poison(log, position);
+	return r;
+}
+
+/* Put the leftover of a segment that was never finished out of the way. */
+static int keep_torn_segment(struct log *log, uint64_t base,
+			     struct incr_error *err)
+{
+	char name[LOG_NAME_SIZE], lost[64];
+	int r;
+
+	log_segment_name(base, name);
+	for (unsigned n = 0;; n++) {
+		(void)snprintf(lost, sizeof(lost),
+			       "lost/torn-segment-%016" PRIx64 "-%u", base, n);
+		r = log->io->rename_at(log->io, log->store_dirfd, name,
+				       log->store_dirfd, lost,
+				       RENAME_NOREPLACE);
+		if (r != -EEXIST)
+			break;
+	}
+	if (r < 0)
+		return incr_fail_errno(err, r, name, "cannot move aside");
+	return sync_lost(log, err);
+}
+
+/* Make the header and the name of the newest segment durable. */
+static int settle_segment(struct log *log, struct segment *segment,
+			  struct incr_error *err)
+{
+	char name[LOG_NAME_SIZE];
+	int r = log->io->fdatasync(log->io, segment->fd);
+
+	log_segment_name(segment->base, name);
+	if (r < 0)
+		r = incr_fail_errno(err, r, name, "cannot sync the file");
+	else
+		r = io_sync_dir(log->io, log->dirfd, "log", err);
+	if (r < 0)
+		log_poison(log, segment->base);
+	else
+		log_note_durable(log, segment->base + LOG_SEGMENT_HEADER_SIZE);
+	return r;
+}
+
+/* Begin a new segment at @base, the end of the log. */
+static int begin_segment(struct log *log, uint64_t base, uint64_t sequence,
+			 struct incr_error *err)
+{
+	int r = log_sync(log, base, err);
+
+	if (r < 0)
+		return r;
+	r = log_segment_create(log, base, sequence, err);
+	if (r == SEGMENT_TORN) {
+		r = keep_torn_segment(log, base, err);
+		if (r < 0)
+			return r;
+		r = log_segment_create(log, base, sequence, err);
+	}
+	if (r < 0)
+		return r;
+	r = log_segment_find(log, base, err);
+	if (r > 0)
+		r = log_fail_corrupt(err, base, base,
+				     "the new segment does not read back");
+	return r;
+}
+
+/* The size of the segment's file beyond @position. */
+static int tail_size(struct log *log, struct segment *segment,
+		     uint64_t position, uint64_t *out_size,
+		     struct incr_error *err)
+{
+	struct io_stat st;
+	char name[LOG_NAME_SIZE];
+	int r = log->io->stat_at(log->io, segment->fd, "", &st);
+
+	log_segment_name(segment->base, name);
+	if (r < 0)
+		return incr_fail_errno(err, r, name, "cannot stat");
+	if (st.size < position - segment->base)
+		return incr_fail(err, INCR_E_INVALID, NULL, name,
+				 "log position %" PRIu64 " is beyond its end",
+				 position);
+
+	*out_size = st.size - (position - segment->base);
+	return 0;
+}
+
+/*
+ * Make @position, in @segment, a place to append to.  1: the log goes on in
+ * another segment, now known; look again.
+ */
+static int prepare_in(struct log *log, struct segment *segment,
+		      uint64_t position, uint64_t sequence,
+		      struct incr_error *err)
+{
+	uint64_t tail = 0, off = position - segment->base;
+	int r, found = SEGMENT_ABSENT;
+
+	if (off < LOG_SEGMENT_HEADER_SIZE)
+		return incr_fail(err, INCR_E_INVALID, NULL, NULL,
+				 "no record can stand at log position %" PRIu64,
+				 position);
+	r = tail_size(log, segment, position, &tail, err);
+
+	if (r == 0 && tail)
+		r = cut_tail(log, segment, position, err);
+	if (r < 0)
+		return r;
+	if (off > LOG_SEGMENT_HEADER_SIZE)
+		found = log_segment_find(log, position, err);
+	if (found <= SEGMENT_FOUND)
+		return found < 0 ? found : 1;
+
+	r = log_heal(log, position, err);
+	if (r < 0)
+		return r;
+	if (off == LOG_SEGMENT_HEADER_SIZE)
+		return settle_segment(log, segment, err);
+	if (found == SEGMENT_ABSENT && off < log->segment_size)
+		return 0;
+	r = begin_segment(log, position, sequence, err);
+	return r < 0 ? r : 1;
+}
+
+/* The segment to append to, and where; the caller puts it back. */
+static int prepare(struct log *log, uint64_t position, uint64_t sequence,
+		   struct segment **out_segment, uint64_t *out_position,
+		   struct incr_error *err)
+{
+	for (;;) {
+		struct segment *segment;
+		int r = log_segment_get(log, position, &segment, err);
+
+		if (r < 0)
+			return r;
+		if (position == segment->base)
+			position += LOG_SEGMENT_HEADER_SIZE;
+		r = prepare_in(log, segment, position, sequence, err);
+		if (r == 0) {
+			*out_segment = segment;
+			*out_position = position;
+			return 0;
+		}
+		log_segment_put(log, segment);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int assemble(struct log *log, const struct log_append *a,
+		    uint64_t position, struct incr_error *err)
+{
+	struct record_header h = {
+		.type = a->type,
+		.payload_size =
+			(uint32_t)(a->payload_size[0] + a->payload_size[1]),
+		.sequence = a->sequence,
+		.position = position,
+		.durable_to = log->durable_to < position ? log->durable_to :
+							   position,
+		.store_tag = log->store_tag,
+		.payload_hash = hash64_two(a->payload[0], a->payload_size[0],
+					   a->payload[1], a->payload_size[1]),
+	};
+	size_t span = (size_t)record_span(h.payload_size);
+	struct buf *out = &log->out;
+
+	if (out->capacity > OUT_KEEP && span <= OUT_KEEP)
+		buf_release(out);
+	buf_reset(out);
+	if (buf_reserve(out, span) < 0)
+		return incr_fail_nomem(err);
+	record_encode_header(&h, out->data);
+	out->size = RECORD_HEADER_SIZE;
+	/* Cannot fail: there is room. */
+	(void)buf_put(out, a->payload[0], a->payload_size[0]);
+	(void)buf_put(out, a->payload[1], a->payload_size[1]);
+	(void)buf_put_zeros(out, span - out->size);
+	return 0;
+}
+
+static int write_record(struct log *log, const struct log_append *a,
+			struct segment *segment, uint64_t position,
+			struct incr_error *err)
+{
+	uint64_t off = position - segment->base;
+	char name[LOG_NAME_SIZE];
+	int r = assemble(log, a, position, err);
+
+	if (r < 0)
+		return r;
+	log_segment_name(segment->base, name);
+	r = io_write_all(log->io, segment->fd, log->out.data, log->out.size,
+			 off, name, err);
+	/* If this fails too, the next append cuts the torn tail. */
+	if (r < 0)
+		(void)log->io->truncate(log->io, segment->fd, off);
+	return r;
+}
+
+static int check_append(const struct log *log, const struct log_append *a,
+			struct incr_error *err)
+{
+	if (!log->is_writable)
+		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
+				 "the log was opened for reading");
+	if (log->is_dead)
+		return log_fail_dead(err);
+	if (log->is_newer)
+		return incr_fail(err, INCR_E_UNSUPPORTED, NULL, NULL,
+				 "the log holds records that this version may "
+				 "read, and must not append to");
+	if (a->payload_size[0] > RECORD_PAYLOAD_MAX ||
+	    a->payload_size[1] > RECORD_PAYLOAD_MAX - a->payload_size[0])
+		return incr_fail(err, INCR_E_RANGE, NULL, NULL,
+				 "a log record of more than %u bytes",
+				 (unsigned)RECORD_PAYLOAD_MAX);
+	if (a->position == log->next_position &&
+	    a->sequence != log->next_sequence)
+		return incr_fail(err, INCR_E_INVALID, NULL, NULL,
+				 "the next log record has number %" PRIu64,
+				 log->next_sequence);
+	return 0;
+}
+
+int log_append(struct log *log, const struct log_append *a,
+	       uint64_t *out_position, uint64_t *out_next,
+	       struct incr_error *err)
+{
+	struct segment *segment;
+	uint64_t position;
+	int r = check_append(log, a, err);
+
+	if (r < 0)
+		return r;
+	r = prepare(log, a->position, a->sequence, &segment, &position, err);
+	if (r < 0)
+		return r;
+	r = write_record(log, a, segment, position, err);
+	log_segment_put(log, segment);
+	if (r < 0)
+		return r;
+
+	log->next_position = position + log->out.size;
+	log->next_sequence = a->sequence + 1;
+	*out_position = position;
+	*out_next = log->next_position;
+	return 0;
+}
