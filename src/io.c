@@ -200,7 +200,7 @@ static int write_new_file(const struct incr_io *io, int dirfd, const char *path,
 			  const void *data, size_t size, bool is_durable,
 			  struct incr_error *err)
 {
-	int fd, r, closed;
+	int fd = -1, r, closed;
 
 	r = io_open(io, dirfd, path, O_WRONLY | O_CREAT | O_EXCL, 0666, &fd,
 		    err);
