@@ -347,6 +347,9 @@ INCR_API int incr_view_iter_next(struct incr_view_iter *it, struct incr_node *no
 				 struct incr_error *err);
 INCR_API void incr_view_iter_free(struct incr_view_iter *it);
 
+/* Shell-like glob over a whole path: `*` and `?` do not cross '/', `**` does, `[...]` sets, `\` escapes. */
+INCR_API bool incr_glob_match(const char *glob, const char *path, size_t path_length);
+
 /*
  * Entries of one directory in byte order, in time and memory that follow the
  * directory.  @after_place, @after_depth: continue behind the entry with that

@@ -131,3 +131,8 @@ bool name_glob_match(const char *glob, const char *path, size_t path_length)
 		}
 	}
 }
+
+bool incr_glob_match(const char *glob, const char *path, size_t path_length)
+{
+	return name_glob_match(glob, path, path_length);
+}
