@@ -60,7 +60,8 @@ struct ingest_result {
 	uint64_t n_put, n_removed;
 	uint64_t size; /* bytes of the files put */
 	/* Small: both in memory.  Frame offsets are relative to the start of inline_frames, container
-	 * PACK_LOG; the committer adds the log position (manifest_rebase()). */
+	 * PACK_SELF; whoever decodes an entry calls content_rebase() with the log position of the
+	 * first frame.  Shared content of older records keeps PACK_LOG and absolute positions. */
 	bool is_inline;
 	struct buf manifest; /* owned; is_inline */
 	struct buf inline_frames; /* owned; is_inline */

@@ -1,0 +1,314 @@
+/*
+ * What one worker does with a job: small files are hashed, compared with their
+ * stored versions, and what is new is cut into shared frames in path order; a
+ * piece of a large file is cut into frames of equal size.
+ */
+#include "config.h"
+
+#include "ingest_parts.h"
+
+#include "error.h"
+#include "hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A frame that gives less than 1/32 is not worth decompressing. */
+#define GAIN_SHIFT 5
+
+int ingest_job_init(struct ingest_job *job)
+{
+	*job = (struct ingest_job){ .raw = malloc(INGEST_JOB_SIZE) };
+	return job->raw ? 0 : INCR_E_NOMEM;
+}
+
+void ingest_job_reset(struct ingest_job *job)
+{
+	for (size_t i = 0; i < job->n_items; i++)
+		manifest_entry_release(&job->items[i].entry);
+	content_release(&job->prefix);
+	job->n_items = 0;
+	job->is_large = false;
+	job->is_first = false;
+	job->is_last = false;
+	job->raw_size = 0;
+	job->n_frames = 0;
+	buf_reset(&job->paths);
+	buf_reset(&job->frames);
+}
+
+void ingest_job_release(struct ingest_job *job)
+{
+	ingest_job_reset(job);
+	free(job->raw);
+	free(job->items);
+	buf_release(&job->paths);
+	buf_release(&job->frames);
+}
+
+struct ingest_item *ingest_job_add(struct ingest_job *job, const char *path,
+				   size_t length)
+{
+	struct ingest_item *item;
+
+	if (job->n_items == job->items_capacity) {
+		size_t n = job->items_capacity ? 2 * job->items_capacity : 16;
+
+		item = reallocarray(job->items, n, sizeof(*item));
+		if (!item)
+			return NULL;
+		job->items = item;
+		job->items_capacity = n;
+	}
+	item = &job->items[job->n_items];
+	*item = (struct ingest_item){ .path_off = job->paths.size };
+	item->entry.path_length = length;
+	if (buf_put(&job->paths, path, length) < 0)
+		return NULL;
+
+	job->n_items++;
+	return item;
+}
+
+void ingest_job_set_paths(struct ingest_job *job)
+{
+	for (size_t i = 0; i < job->n_items; i++)
+		job->items[i].entry.path =
+			(const char *)job->paths.data + job->items[i].path_off;
+}
+
+int ingest_worker_init(struct ingest_worker *w,
+		       const struct ingest_options *options)
+{
+	*w = (struct ingest_worker){
+		.options = options,
+		.compressor = compressor_new(INGEST_LEVEL),
+	};
+	return w->compressor ? 0 : INCR_E_NOMEM;
+}
+
+void ingest_worker_release(struct ingest_worker *w)
+{
+	compressor_free(w->compressor);
+	free(w->stored);
+}
+
+/* Whether the stored version has the same bytes.  One that cannot be read is
+ * not the same: new data must not depend on damaged old data. */
+static int compare_stored(struct ingest_worker *w, const uint8_t *bytes,
+			  size_t size, const struct content *stored,
+			  bool *out_is_same)
+{
+	struct incr_error ignored = INCR_ERROR_INIT;
+	size_t n = 0;
+	int r;
+
+	if (size == 0) {
+		*out_is_same = true;
+		return 0;
+	}
+	if (!w->stored)
+		w->stored = malloc(INGEST_SMALL_MAX);
+	if (!w->stored)
+		return INCR_E_NOMEM;
+
+	r = content_read(w->options->reader, stored, 0, w->stored, size, &n,
+			 &ignored);
+	incr_error_release(&ignored);
+	if (r == INCR_E_NOMEM)
+		return r;
+	*out_is_same = r == 0 && n == size &&
+		       memcmp(w->stored, bytes, size) == 0;
+	return 0;
+}
+
+/* Take the content of @stored for the item if its bytes are the same. */
+static int share_stored(struct ingest_worker *w, struct ingest_item *item,
+			const uint8_t *bytes, struct manifest_entry *stored)
+{
+	struct manifest_entry *e = &item->entry;
+	bool is_same = false;
+	int r = 0;
+
+	if (stored->op == MANIFEST_PUT &&
+	    stored->content.size == e->content.size &&
+	    memcmp(stored->hash, e->hash, sizeof(e->hash)) == 0)
+		r = compare_stored(w, bytes, (size_t)e->content.size,
+				   &stored->content, &is_same);
+	if (r < 0 || !is_same)
+		return r;
+
+	e->content = stored->content;
+	stored->content = (struct content){ .kind = CONTENT_EMPTY };
+	item->is_done = true;
+	item->is_dropped = w->options->drops_unchanged &&
+			   stored->mode == e->mode;
+	return 0;
+}
+
+static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
+			struct ingest_item *item, struct incr_error *err)
+{
+	const struct ingest_options *o = w->options;
+	struct manifest_entry *e = &item->entry;
+	const uint8_t *bytes = job->raw + item->raw_off;
+	struct manifest_entry stored = { .op = MANIFEST_REMOVE };
+	int r;
+
+	if (item->is_done)
+		return 0;
+
+	hash128(bytes, (size_t)e->content.size, e->hash);
+	if (!o->find_stored)
+		return 0;
+
+	r = o->find_stored(o->closure, e->path, e->path_length, &stored, err);
+	if (r < 0)
+		return r;
+	if (r == 1)
+		return 0;
+
+	r = share_stored(w, item, bytes, &stored);
+	manifest_entry_release(&stored);
+	return r < 0 ? incr_fail_nomem(err) : 0;
+}
+
+/* Encode one frame; *out_stored: its size with header. */
+static int put_frame(struct ingest_job *job, struct compressor *c,
+		     const uint8_t *raw, size_t raw_size,
+		     struct incr_error *err)
+{
+	size_t before = job->frames.size;
+	int r = frame_encode(c, raw, (uint32_t)raw_size, job->container,
+			     &job->frames);
+
+	if (r < 0)
+		return incr_fail_nomem(err);
+
+	job->frame_sizes[job->n_frames++] =
+		(uint32_t)(job->frames.size - before);
+	return 0;
+}
+
+/* The items @first..@end share the raw bytes @raw_off..: one frame. */
+static int close_frame(struct ingest_worker *w, struct ingest_job *job,
+		       size_t first, size_t end, size_t raw_size,
+		       struct incr_error *err)
+{
+	size_t frame_off = job->frames.size;
+	size_t raw_off = 0;
+	bool is_first = true;
+	int r;
+
+	for (size_t i = first; i < end && is_first; i++) {
+		if (job->items[i].is_done || !job->items[i].entry.content.size)
+			continue;
+		raw_off = job->items[i].raw_off;
+		is_first = false;
+	}
+	if (is_first)
+		return 0;
+
+	r = put_frame(job, w->compressor, job->raw + raw_off, raw_size, err);
+	if (r < 0)
+		return r;
+
+	for (size_t i = first; i < end; i++) {
+		struct ingest_item *item = &job->items[i];
+		struct content *c = &item->entry.content;
+
+		if (item->is_done || !c->size)
+			continue;
+		c->kind = CONTENT_PART;
+		c->container = job->container;
+		c->frame_off = frame_off;
+		c->frame_stored = job->frame_sizes[job->n_frames - 1];
+		c->frame_raw = (uint32_t)raw_size;
+		c->part_off = (uint32_t)(item->raw_off - raw_off);
+	}
+	return 0;
+}
+
+/* Bytes of items that are stored already leave no gap in the frames. */
+static void close_gaps(struct ingest_job *job)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < job->n_items; i++) {
+		struct ingest_item *item = &job->items[i];
+		size_t size = (size_t)item->entry.content.size;
+
+		if (item->is_done)
+			continue;
+		if (to != item->raw_off)
+			memmove(job->raw + to, job->raw + item->raw_off, size);
+		item->raw_off = (uint32_t)to;
+		to += size;
+	}
+}
+
+static int encode_small(struct ingest_worker *w, struct ingest_job *job,
+			struct incr_error *err)
+{
+	size_t first = 0, raw_size = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < job->n_items && r == 0; i++)
+		r = prepare_item(w, job, &job->items[i], err);
+	if (r < 0)
+		return r;
+
+	close_gaps(job);
+	for (size_t i = 0; i < job->n_items; i++) {
+		const struct ingest_item *item = &job->items[i];
+		size_t size = (size_t)item->entry.content.size;
+
+		if (item->is_done)
+			continue;
+		if (raw_size + size > INGEST_SHARED_FRAME) {
+			r = close_frame(w, job, first, i, raw_size, err);
+			if (r < 0)
+				return r;
+			first = i;
+			raw_size = 0;
+		}
+		raw_size += size;
+	}
+	return close_frame(w, job, first, job->n_items, raw_size, err);
+}
+
+/* The first frame of a piece is the trial for all of it. */
+static int encode_large(struct ingest_worker *w, struct ingest_job *job,
+			struct incr_error *err)
+{
+	struct compressor *c = w->compressor;
+
+	for (size_t off = 0; off < job->raw_size; off += FRAME_RAW_DEFAULT) {
+		size_t size = job->raw_size - off;
+		int r;
+
+		if (size > FRAME_RAW_DEFAULT)
+			size = FRAME_RAW_DEFAULT;
+		r = put_frame(job, c, job->raw + off, size, err);
+		if (r < 0)
+			return r;
+		if (off == 0 &&
+		    job->frame_sizes[0] > size - (size >> GAIN_SHIFT))
+			c = NULL;
+	}
+	return 0;
+}
+
+int ingest_encode(struct ingest_worker *w, struct ingest_job *job,
+		  uint64_t container, struct incr_error *err)
+{
+	/* In the log, frames say PACK_LOG and descriptors PACK_SELF. */
+	job->container = container;
+	if (buf_reserve(&job->frames,
+			job->raw_size + job->raw_size / 64 + 1024) < 0)
+		return incr_fail_nomem(err);
+
+	ingest_job_set_paths(job);
+	return job->is_large ? encode_large(w, job, err) :
+			       encode_small(w, job, err);
+}

@@ -1,0 +1,306 @@
+/*
+ * What comes out of the pipeline, in path order.  It stays in memory while it
+ * is small enough for a log record; the pack is made when a limit is passed,
+ * and what was kept so far moves into it.
+ */
+#include "config.h"
+
+#include "ingest_parts.h"
+
+#include "bytes.h"
+#include "error.h"
+
+#include <string.h>
+
+#define MANIFEST_INLINE_MAX ((size_t)64 << 10)
+#define MANIFEST_FRAME FRAME_RAW_DEFAULT
+
+void ingest_sink_release(struct ingest_sink *s)
+{
+	pack_writer_discard(s->pack);
+	s->pack = NULL;
+	compressor_free(s->compressor);
+	s->compressor = NULL;
+	buf_release(&s->frames);
+	buf_release(&s->manifest);
+	ingest_index_release(&s->manifest_index);
+	ingest_index_release(&s->file_index);
+}
+
+uint64_t ingest_sink_container(const struct ingest_sink *s)
+{
+	return s->pack ? pack_writer_id(s->pack) : PACK_LOG;
+}
+
+/* Frames that were made before the pack had a name. */
+static void rebind(uint8_t *frames, size_t size, uint64_t container)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		frame_rebind(frames + at, container);
+		at += FRAME_HEADER_SIZE + get_u32(frames + at + 12);
+	}
+}
+
+/* The entries so far, which point into this record, now point into the pack. */
+static int move_manifest(struct ingest_sink *s, uint64_t frames_off)
+{
+	_cleanup_buf_ struct buf moved = BUF_INIT;
+	struct cursor c = cursor_over(s->manifest.data, s->manifest.size);
+
+	while (cursor_left(&c) > 0) {
+		struct manifest_entry e;
+		int r = manifest_decode(&c, &e);
+
+		if (r < 0)
+			return r;
+		if (e.content.kind == CONTENT_PART &&
+		    e.content.container == PACK_SELF) {
+			e.content.container = pack_writer_id(s->pack);
+			e.content.frame_off += frames_off;
+		}
+		r = manifest_encode(&e, &moved);
+		manifest_entry_release(&e);
+		if (r < 0)
+			return r;
+	}
+	buf_release(&s->manifest);
+	buf_move(&s->manifest, &moved);
+	return 0;
+}
+
+static int open_pack(struct ingest_sink *s, struct incr_error *err)
+{
+	const struct ingest_options *o = s->options;
+	uint64_t off = 0;
+	int r;
+
+	if (s->pack)
+		return 0;
+
+	s->compressor = compressor_new(INGEST_LEVEL);
+	if (!s->compressor)
+		return incr_fail_nomem(err);
+
+	r = pack_writer_open(o->io, o->store_dirfd, o->uuid, &s->pack, err);
+	if (r < 0)
+		return r;
+
+	if (s->frames.size > 0) {
+		rebind(s->frames.data, s->frames.size, pack_writer_id(s->pack));
+		r = pack_writer_put(s->pack, s->frames.data, s->frames.size,
+				    &off, err);
+		if (r < 0)
+			return r;
+		buf_release(&s->frames);
+		s->inline_off = off;
+	}
+	r = move_manifest(s, off);
+	return r < 0 ? incr_fail_nomem(err) : 0;
+}
+
+/* Take the frames of a job; *out_base: where the first one stands. */
+static int put_frames(struct ingest_sink *s, struct ingest_job *job,
+		      uint64_t *out_base, struct incr_error *err)
+{
+	size_t size = job->frames.size;
+	int r;
+
+	*out_base = 0;
+	if (size == 0)
+		return 0;
+
+	if (job->is_large || s->frames.size + size > INGEST_INLINE_MAX) {
+		r = open_pack(s, err);
+		if (r < 0)
+			return r;
+	}
+	if (job->container != ingest_sink_container(s))
+		rebind(job->frames.data, size, ingest_sink_container(s));
+	if (s->pack)
+		return pack_writer_put(s->pack, job->frames.data, size,
+				       out_base, err);
+
+	*out_base = s->frames.size;
+	if (buf_put(&s->frames, job->frames.data, size) < 0)
+		return incr_fail_nomem(err);
+	return 0;
+}
+
+/* Whole frames of the manifest go to the pack; with is_end the rest too. */
+static int drain_manifest(struct ingest_sink *s, bool is_end,
+			  struct incr_error *err)
+{
+	_cleanup_buf_ struct buf frame = BUF_INIT;
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && (s->manifest.size - at >= MANIFEST_FRAME ||
+			  (is_end && s->manifest.size > at))) {
+		size_t size = s->manifest.size - at;
+		uint64_t off;
+
+		if (size > MANIFEST_FRAME)
+			size = MANIFEST_FRAME;
+		buf_reset(&frame);
+		r = frame_encode(s->compressor, s->manifest.data + at,
+				 (uint32_t)size, pack_writer_id(s->pack),
+				 &frame);
+		if (r < 0)
+			return incr_fail_nomem(err);
+
+		at += size;
+		r = pack_writer_put(s->pack, frame.data, frame.size, &off, err);
+		if (r == 0)
+			r = ingest_index_add(&s->manifest_index, s->pack, off,
+					     (uint32_t)frame.size, err);
+	}
+	if (r < 0)
+		return r;
+
+	if (at > 0 && at < s->manifest.size)
+		memmove(s->manifest.data, s->manifest.data + at,
+			s->manifest.size - at);
+	s->manifest.size -= at;
+	s->manifest_size += at;
+	return 0;
+}
+
+static int put_entry(struct ingest_sink *s, const struct manifest_entry *e,
+		     struct incr_error *err)
+{
+	int r;
+
+	if (manifest_encode(e, &s->manifest) < 0)
+		return incr_fail_nomem(err);
+
+	if (e->op == MANIFEST_PUT) {
+		s->n_put++;
+		s->size += e->content.size;
+	} else {
+		s->n_removed++;
+	}
+	if (!s->pack && s->manifest.size > MANIFEST_INLINE_MAX) {
+		r = open_pack(s, err);
+		if (r < 0)
+			return r;
+	}
+	if (s->pack && s->manifest.size >= MANIFEST_FRAME)
+		return drain_manifest(s, false, err);
+	return 0;
+}
+
+static int take_small(struct ingest_sink *s, struct ingest_job *job,
+		      struct incr_error *err)
+{
+	uint64_t base;
+	int r = put_frames(s, job, &base, err);
+	bool was_inline = !s->pack;
+
+	if (r < 0)
+		return r;
+
+	for (size_t i = 0; i < job->n_items; i++) {
+		struct ingest_item *item = &job->items[i];
+		struct content *c = &item->entry.content;
+
+		s->n_done++;
+		s->size_done += c->size;
+		if (item->is_dropped)
+			continue;
+		if (!item->is_done && c->kind == CONTENT_PART) {
+			c->container = s->pack ? pack_writer_id(s->pack) :
+						 PACK_SELF;
+			c->frame_off += base;
+			/* An entry before this one may have made the pack. */
+			if (was_inline && s->pack)
+				c->frame_off += s->inline_off;
+		}
+		r = put_entry(s, &item->entry, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int take_large(struct ingest_sink *s, struct ingest_job *job,
+		      struct incr_error *err)
+{
+	uint64_t off;
+	int r;
+
+	if (job->is_first) {
+		content_release(&s->file_index.content);
+		s->file_index.content = job->prefix;
+		job->prefix = (struct content){ .kind = CONTENT_EMPTY };
+	}
+	r = put_frames(s, job, &off, err);
+	for (size_t i = 0; i < job->n_frames && r == 0; i++) {
+		r = ingest_index_add(&s->file_index, s->pack, off,
+				     job->frame_sizes[i], err);
+		off += job->frame_sizes[i];
+	}
+	s->size_done += job->raw_size;
+	if (r < 0 || !job->is_last)
+		return r;
+
+	s->n_done++;
+	r = ingest_index_finish(&s->file_index, s->pack,
+				job->items[0].entry.content.size,
+				&job->items[0].entry.content, err);
+	if (r < 0)
+		return r;
+	return put_entry(s, &job->items[0].entry, err);
+}
+
+int ingest_sink_take(struct ingest_sink *s, struct ingest_job *job,
+		     struct incr_error *err)
+{
+	return job->is_large ? take_large(s, job, err) :
+			       take_small(s, job, err);
+}
+
+static int finish_pack(struct ingest_sink *s, struct ingest_result *result,
+		       struct incr_error *err)
+{
+	int r = drain_manifest(s, true, err);
+
+	if (r == 0)
+		r = ingest_index_finish(&s->manifest_index, s->pack,
+					s->manifest_size,
+					&result->manifest_content, err);
+	if (r == 0)
+		r = pack_writer_finish(s->pack, &result->pack_size, err);
+	if (r < 0) {
+		content_release(&result->manifest_content);
+		return r;
+	}
+	result->pack_id = pack_writer_id(s->pack);
+	pack_writer_free(s->pack);
+	s->pack = NULL;
+	return 0;
+}
+
+int ingest_sink_finish(struct ingest_sink *s, struct ingest_result *out_result,
+		       struct incr_error *err)
+{
+	struct ingest_result result = {
+		.n_put = s->n_put,
+		.n_removed = s->n_removed,
+		.size = s->size,
+		.is_inline = !s->pack,
+	};
+	int r;
+
+	if (s->pack) {
+		r = finish_pack(s, &result, err);
+		if (r < 0)
+			return r;
+	} else {
+		buf_move(&result.manifest, &s->manifest);
+		buf_move(&result.inline_frames, &s->frames);
+	}
+	*out_result = result;
+	return 0;
+}
