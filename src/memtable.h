@@ -19,7 +19,8 @@ int memtable_get(const struct memtable *m, const void *key, size_t key_size,
 		 struct table_entry *out_entry);
 size_t memtable_n_entries(const struct memtable *m);
 size_t memtable_size(const struct memtable *m); /* bytes of arena in use */
-/* After this, put is INCR_E_INVALID, and iterators may be used from many threads. Builds the ordinal array. */
+/* After this, put is INCR_E_INVALID, and iterators may be used from many
+ * threads. Builds the ordinal array. */
 int memtable_freeze(struct memtable *m);
 /*
  * An iterator holds a reference.  Until the memtable is frozen it may be used
@@ -27,7 +28,8 @@ int memtable_freeze(struct memtable *m);
  * afresh, and make a merge over it anew.
  */
 int memtable_iter_new(struct memtable *m, struct iter **out_iter);
-/* Stand at (block, entry) as given before; INCR_E_RANGE if there is none, INCR_E_INVALID before freeze. */
+/* Stand at (block, entry) as given before; INCR_E_RANGE if there is none,
+ * INCR_E_INVALID before freeze. */
 int memtable_iter_goto(struct iter *it, uint32_t block, uint32_t index,
 		       struct incr_error *err);
 

@@ -50,12 +50,18 @@ struct table_writer;
 int table_writer_open(const struct incr_io *io, int dirfd, const char *path,
 		      uint64_t tag, struct table_writer **out_writer,
 		      struct incr_error *err);
-/* Keys strictly ascending and within the limits; INCR_E_INVALID otherwise, and the entry is left out.
- * Bytes are copied.  After any other failure put and finish fail with the same code. */
+/*
+ * Keys strictly ascending, sizes within the limits; INCR_E_INVALID otherwise,
+ * and the entry is left out.  Bytes are copied.  After any other failure put
+ * and finish fail with the same code.
+ */
 int table_writer_put(struct table_writer *w, const struct table_entry *entry,
 		     struct incr_error *err);
-/* Writes index and footer, closes.  is_durable: fsync the file too (its directory is the caller's).
- * The writer is freed, whatever the result; on failure the file is removed. */
+/*
+ * Writes index and footer, closes.  is_durable: fsync the file too (its
+ * directory is the caller's).  The writer is freed, whatever the result; on
+ * failure the file is removed.
+ */
 int table_writer_finish(struct table_writer *w, bool is_durable,
 			struct incr_error *err);
 /* Give up: remove the file. */
@@ -72,7 +78,10 @@ struct block_cache *block_cache_new(size_t capacity_size);
 void block_cache_free(struct block_cache *c);
 
 struct table;
-/* INCR_E_CORRUPT "damaged-table" also for a table with another tag; INCR_E_UNSUPPORTED for a newer format. */
+/*
+ * Reads the footer alone.  INCR_E_CORRUPT "damaged-table" also for a table with
+ * another tag, INCR_E_UNSUPPORTED for one of a newer format.
+ */
 int table_open(const struct incr_io *io, int dirfd, const char *path,
 	       uint64_t tag, struct block_cache *cache,
 	       struct table **out_table, struct incr_error *err);
@@ -108,10 +117,13 @@ void cleanup_iter(struct iter **it);
 
 int table_iter_new(struct table *t, struct iter **out_iter,
 		   struct incr_error *err);
-/* Stand at (block, entry) as given by an iterator before; INCR_E_RANGE if there is none. */
+/* Stand at (block, entry) as an iterator gave it; INCR_E_RANGE if none. */
 int table_iter_goto(struct iter *it, uint32_t block, uint32_t index,
 		    struct incr_error *err);
-/* Point lookup: 0, a copy of the value in place of what @out_value holds and *out_tombstone; 1 when absent. */
+/*
+ * Point lookup: 0, a copy of the value in place of what @out_value holds and
+ * *out_tombstone; 1 when absent.
+ */
 int table_get(struct table *t, const void *key, size_t key_size,
 	      struct buf *out_value, bool *out_tombstone,
 	      struct incr_error *err);
