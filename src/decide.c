@@ -12,29 +12,35 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+static enum incr_txn_type type_of(enum incr_write_mode mode)
+{
+	switch (mode) {
+	case INCR_MODE_APPEND:
+		return INCR_APPEND;
+	case INCR_MODE_REPLACE:
+		return INCR_SNAPSHOT;
+	case INCR_MODE_MODIFY:
+	case INCR_MODE_DEFAULT:
+		break;
+	}
+	return INCR_UPDATE;
+}
+
 struct decide_write decide_write(const struct decide_settings *settings,
 				 bool is_incremental,
 				 enum incr_write_mode asked)
 {
-	static const struct decide_write modify = { INCR_MODE_MODIFY,
-						    INCR_UPDATE };
-	static const struct decide_write append = { INCR_MODE_APPEND,
-						    INCR_APPEND };
-	static const struct decide_write replace = { INCR_MODE_REPLACE,
-						     INCR_SNAPSHOT };
-
 	/* A skipped run must not empty the output, whatever it would have done. */
-	if (settings->is_skip)
-		return settings->strict_append || asked == INCR_MODE_APPEND ?
-			       append :
-			       modify;
-	if (asked == INCR_MODE_REPLACE)
-		return replace;
-	if (asked == INCR_MODE_APPEND)
-		return append;
-	if (is_incremental)
-		return settings->strict_append ? append : modify;
-	return asked == INCR_MODE_MODIFY ? modify : replace;
+	bool keeps = is_incremental || settings->is_skip;
+	struct decide_write w = { .mode = asked };
+
+	if (asked == INCR_MODE_DEFAULT ||
+	    (asked == INCR_MODE_REPLACE && settings->is_skip))
+		w.mode = keeps ? INCR_MODE_MODIFY : INCR_MODE_REPLACE;
+	w.type = type_of(w.mode);
+	if (settings->strict_append && keeps && w.mode == INCR_MODE_MODIFY)
+		w.type = INCR_APPEND;
+	return w;
 }
 
 static bool has_code(const struct reason_list *list, enum incr_reason_code code)

@@ -7,8 +7,8 @@
 
 #include "incr.h"
 
-#define TRANSFORM_INPUTS_MAX 4096
-#define TRANSFORM_OUTPUTS_MAX 4096
+#define TRANSFORM_INPUTS_MAX 1024
+#define TRANSFORM_OUTPUTS_MAX 1024
 #define TRANSFORM_ARGS_MAX 65536 /* arguments of a command, fallbacks */
 
 /* INCR_E_INVALID with the word of the rule that is broken; see incr_plan_make(). */

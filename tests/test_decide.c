@@ -313,8 +313,8 @@ static const struct write_row write_rows[] = {
 	{ true, false, false, INCR_MODE_MODIFY, INCR_MODE_MODIFY, INCR_UPDATE },
 	{ true, false, false, INCR_MODE_APPEND, INCR_MODE_APPEND, INCR_APPEND },
 	{ true, false, false, INCR_MODE_REPLACE, INCR_MODE_REPLACE, INCR_SNAPSHOT },
-	{ true, true, false, INCR_MODE_DEFAULT, INCR_MODE_APPEND, INCR_APPEND },
-	{ true, true, false, INCR_MODE_MODIFY, INCR_MODE_APPEND, INCR_APPEND },
+	{ true, true, false, INCR_MODE_DEFAULT, INCR_MODE_MODIFY, INCR_APPEND },
+	{ true, true, false, INCR_MODE_MODIFY, INCR_MODE_MODIFY, INCR_APPEND },
 	{ true, true, false, INCR_MODE_APPEND, INCR_MODE_APPEND, INCR_APPEND },
 	/* R127: strict_append is inert when not incremental */
 	{ false, false, false, INCR_MODE_DEFAULT, INCR_MODE_REPLACE, INCR_SNAPSHOT },
@@ -329,7 +329,7 @@ static const struct write_row write_rows[] = {
 	{ false, false, true, INCR_MODE_DEFAULT, INCR_MODE_MODIFY, INCR_UPDATE },
 	{ false, false, true, INCR_MODE_REPLACE, INCR_MODE_MODIFY, INCR_UPDATE },
 	{ true, false, true, INCR_MODE_REPLACE, INCR_MODE_MODIFY, INCR_UPDATE },
-	{ true, true, true, INCR_MODE_DEFAULT, INCR_MODE_APPEND, INCR_APPEND },
+	{ true, true, true, INCR_MODE_DEFAULT, INCR_MODE_MODIFY, INCR_APPEND },
 	{ false, false, true, INCR_MODE_APPEND, INCR_MODE_APPEND, INCR_APPEND },
 };
 /* clang-format on */
