@@ -1,0 +1,279 @@
+/* `commit`: sources to one transaction. */
+#include "config.h"
+
+#include "commit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "name.h"
+#include "view.h"
+
+/* Lost races against other commits on the branch before the caller is told. */
+#define RACES_MAX 20
+
+/* The version of a path in the view that an ingest compares with. */
+static int find_stored(void *closure, const char *path, size_t length,
+		       struct manifest_entry *out_entry, struct incr_error *err)
+{
+	struct incr_view *view = closure;
+	struct manifest_entry e = { .op = MANIFEST_PUT, .path = path, .path_length = length };
+	struct version v;
+	struct view_walk w;
+	int r = view_walk_init(&w, view, err);
+
+	if (r == 0)
+		r = view_walk_find(&w, path, length, err);
+	if (r == 0)
+		r = view_walk_version(&w, &v, err);
+	view_walk_release(&w);
+	if (r)
+		return r;
+	e.mode = v.mode;
+	e.mtime_ns = v.mtime_ns;
+	memcpy(e.hash, v.hash, sizeof(e.hash));
+	e.content = v.content;
+	*out_entry = e;
+	return 0;
+}
+
+void commit_ingest_options(struct incr_store *st, struct incr_view *view, bool drops_unchanged,
+			   struct ingest_options *out)
+{
+	*out = (struct ingest_options){
+		.io = st->io,
+		.store_dirfd = st->dirfd,
+		.find_stored = view ? find_stored : NULL,
+		.closure = view,
+		.reader = st->reader,
+		.drops_unchanged = drops_unchanged,
+	};
+	memcpy(out->uuid, st->uuid, sizeof(out->uuid));
+}
+
+static int check_text(const char *what, const char *text, struct incr_error *err)
+{
+	if (text && !name_is_utf8(text, strlen(text)))
+		return incr_fail(err, INCR_E_INVALID, "bad-text", what, "it is not UTF-8");
+	return 0;
+}
+
+int commit_fill_texts(const struct incr_txn_options *options, struct commit_texts *texts,
+		      struct commit_item *item, struct incr_error *err)
+{
+	const char *origin = options->origin ? options->origin : "user";
+	int r = name_check_origin(origin, strlen(origin), err);
+
+	if (r == 0)
+		r = check_text("the message", options->message, err);
+	for (size_t i = 0; r == 0 && i < options->meta.n; i++) {
+		r = check_text("a metadata key", options->meta.items[i].key, err);
+		if (r == 0)
+			r = check_text("a metadata value", options->meta.items[i].value, err);
+	}
+	if (r < 0)
+		return r;
+	store_user(texts->user, sizeof(texts->user));
+	if (fact_pairs_encode(&options->meta, &texts->pairs) < 0)
+		return incr_fail_nomem(err);
+	item->origin = text_of(origin);
+	item->user = text_of(texts->user);
+	item->message = text_of(options->message);
+	item->pairs = (struct text){ (const char *)texts->pairs.data, texts->pairs.size };
+	return 0;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *end = path + strlen(path);
+	const char *start;
+
+	while (end > path && end[-1] == '/')
+		end--;
+	start = end;
+	while (start > path && start[-1] != '/')
+		start--;
+	return start;
+}
+
+/* prefix/name, owned by @out. */
+static int join(const char *prefix, const char *name, struct buf *out, struct incr_error *err)
+{
+	bool has_prefix = prefix && *prefix;
+
+	if ((has_prefix && (buf_put(out, prefix, strlen(prefix)) < 0 || buf_put(out, "/", 1) < 0)) ||
+	    buf_put(out, name, strlen(name) + 1) < 0)
+		return incr_fail_nomem(err);
+	return 0;
+}
+
+static int add_source(struct incr_store *st, struct ingest *g, const struct incr_source *s,
+		      struct incr_error *err)
+{
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	int fd, r;
+
+	if (s->kind == INCR_SOURCE_STREAM) {
+		r = join(s->prefix, s->name ? s->name : "", &name, err);
+		return r < 0 ? r : ingest_add_stream(g, s->fd, (const char *)name.data, err);
+	}
+	/* a link given by name is followed, as cp and tar do with their arguments */
+	fd = st->io->open_at(st->io, AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+	if (fd >= 0) {
+		(void)io_close(st->io, fd); /* only looked at */
+		return ingest_add_tree(g, AT_FDCWD, s->path, s->prefix, err);
+	}
+	if (fd != -ENOTDIR)
+		return incr_fail_errno(err, -fd, s->path, "cannot open the source");
+	r = join(s->prefix, s->name ? s->name : base_name(s->path), &name, err);
+	return r < 0 ? r : ingest_add_file(g, AT_FDCWD, s->path, (const char *)name.data, err);
+}
+
+static int ingest_sources(struct incr_store *st, const struct ingest_options *options,
+			  const struct incr_source *sources, size_t n_sources,
+			  struct ingest_result *out_content, struct incr_error *err)
+{
+	struct ingest *g;
+	int r = ingest_new(options, &g, err);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < n_sources; i++)
+		r = add_source(st, g, &sources[i], err);
+	if (r == 0)
+		r = ingest_run(g, out_content, err);
+	ingest_free(g);
+	return r;
+}
+
+/* The lock on the branch is held; its head may still move by other commits. */
+static int commit_on(struct incr_store *st, const struct incr_txn_options *options,
+		     const struct state_branch *branch, const struct incr_source *sources,
+		     size_t n_sources, struct commit_item *item, struct incr_error *err)
+{
+	struct commit_request request = { .n_items = 1, .items = item };
+	struct ingest_options ingest_options;
+	struct ingest_result content = { 0 };
+	struct incr_view *view = NULL;
+	bool compares = options->type != INCR_APPEND && branch->head;
+	bool drops = options->type == INCR_UPDATE && !options->rewrites;
+	int r = 0;
+
+	if (compares)
+		r = incr_view_open(st, options->dataset_id, branch->head, &view, err);
+	if (r < 0)
+		return r;
+	commit_ingest_options(st, view, drops, &ingest_options);
+	ingest_options.skips_special = options->skips_special;
+	ingest_options.progress = options->progress;
+	ingest_options.progress_closure = options->progress_closure;
+	r = ingest_sources(st, &ingest_options, sources, n_sources, &content, err);
+	incr_view_unref(view);
+	if (r < 0)
+		return r;
+	item->content = &content;
+	/* files left out as unchanged are only unchanged against the head they were compared with */
+	if (compares && drops && !item->has_expect) {
+		item->has_expect = true;
+		item->expect = branch->head;
+	}
+	if (options->skips_empty && !content.n_put && !content.n_removed)
+		r = 1;
+	else
+		r = commit_append(st, &request, err);
+	if (r)
+		ingest_result_discard(&ingest_options, &content);
+	ingest_result_release(&content);
+	return r;
+}
+
+/* One try, on the branch as it is now. */
+static int commit_once(struct incr_store *st, const struct incr_txn_options *options,
+		       const struct incr_source *sources, size_t n_sources,
+		       struct commit_item *item, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct state_branch branch;
+	int r = store_catch_up(st, err);
+
+	if (r == 0)
+		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
+				      err);
+	if (r == 0)
+		r = store_check_no_open(&branch, 0, err);
+	if (r < 0)
+		return r;
+	item->branch_id = branch.fact.id;
+	item->has_expect = options->has_expect;
+	item->expect = options->expect;
+	item->effect.is_known = false;
+	return commit_on(st, options, &branch, sources, n_sources, item, err);
+}
+
+/* Sources can be read again after a lost race, unless one is a stream. */
+static bool can_repeat(const struct incr_txn_options *options, const struct incr_source *sources,
+		       size_t n_sources)
+{
+	for (size_t i = 0; i < n_sources; i++)
+		if (sources[i].kind == INCR_SOURCE_STREAM)
+			return false;
+	return !options->has_expect;
+}
+
+static int commit_locked(struct incr_store *st, const struct incr_txn_options *options,
+			 const struct incr_source *sources, size_t n_sources,
+			 struct commit_item *item, struct incr_error *err)
+{
+	bool repeats = can_repeat(options, sources, n_sources);
+
+	for (int i = 0;; i++) {
+		struct incr_error why = INCR_ERROR_INIT;
+		int r = commit_once(st, options, sources, n_sources, item, &why);
+
+		if (r == INCR_E_CONFLICT && !strcmp(why.word, "branch-moved") && repeats &&
+		    i < RACES_MAX) {
+			incr_error_release(&why);
+			continue;
+		}
+		if (r < 0 && err)
+			*err = why;
+		else
+			incr_error_release(&why);
+		return r;
+	}
+}
+
+int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
+		const struct incr_source *sources, size_t n_sources,
+		struct incr_txn_info *out_info, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct commit_texts texts = { .pairs = BUF_INIT };
+	struct commit_item item = { .dataset_id = options->dataset_id,
+				    .type = options->type,
+				    .opened_ns = store_now(st) };
+	struct state_branch branch;
+	struct lock lock;
+	int r = store_catch_up(st, err);
+
+	if (r == 0)
+		r = commit_fill_texts(options, &texts, &item, err);
+	if (r == 0)
+		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
+				      err);
+	if (r == 0)
+		r = store_check_no_open(&branch, 0, err);
+	if (r == 0)
+		r = store_lock_branch(st, &branch, false, &lock, err);
+	if (r == 0) {
+		r = commit_locked(st, options, sources, n_sources, &item, err);
+		lock_release(&lock);
+	}
+	buf_release(&texts.pairs);
+	if (r == 0 && out_info)
+		r = incr_txn_find(st, item.number, out_info, err);
+	return r;
+}

@@ -1,0 +1,87 @@
+/*
+ * The derived index: every key -> value that the log's records amount to, in
+ * immutable tables, newest first, with a memtable on top for the records after
+ * the last checkpoint.  It may be deleted at any time: the log is the truth.
+ *
+ * Files (docs/format.md, "The index"): index/current names the tables and the
+ * log position they cover; index/<16 hex>.table are the tables.
+ */
+#ifndef INCR_INDEX_H
+#define INCR_INDEX_H
+
+#include "memtable.h"
+#include "table.h"
+
+#define INDEX_SOURCES_MAX 64 /* so that a source fits an inode number */
+
+/* What comes next of everything that is numbered. */
+struct index_counters {
+	uint64_t next_txn, next_build, next_dataset, next_branch, next_line;
+};
+
+struct index_options {
+	const struct incr_io *io; /* borrowed */
+	int store_dirfd; /* borrowed */
+	uint64_t tag; /* of the store */
+	bool is_writable;
+	struct block_cache *cache; /* borrowed */
+};
+
+/* The sources of one moment; immutable, shared(ref), atomic. */
+struct index_sources {
+	unsigned refs;
+	size_t n;
+	struct index_source {
+		struct memtable *memtable; /* one of the two */
+		struct table *table;
+	} items[INDEX_SOURCES_MAX]; /* newest first */
+};
+void index_sources_unref(struct index_sources *s);
+struct index_sources *index_sources_ref(struct index_sources *s);
+/* Iterator over source @idx alone, and a merge of all. */
+int index_sources_iter_one(struct index_sources *s, size_t idx, struct iter **out_iter,
+			   struct incr_error *err);
+int index_sources_iter(struct index_sources *s, struct iter **out_iter, struct incr_error *err);
+/* Stand at a place that an iterator over source @idx gave. */
+int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it, uint32_t block,
+		       uint32_t index, struct incr_error *err);
+
+struct index;
+/* Loads the checkpoint if it is whole; otherwise starts empty, at log position 0. */
+int index_open(const struct index_options *options, struct index **out_index,
+	       struct incr_error *err);
+void index_close(struct index *ix);
+/* Forget everything, also the checkpoint on disk: the caller replays the log. */
+int index_reset(struct index *ix, struct incr_error *err);
+
+/* 0 and the value, 1 when absent. */
+int index_get(struct index *ix, const void *key, size_t key_size, struct buf *out_value,
+	      struct incr_error *err);
+int index_put(struct index *ix, const void *key, size_t key_size, const void *value,
+	      size_t value_size, struct incr_error *err);
+int index_delete(struct index *ix, const void *key, size_t key_size, struct incr_error *err);
+/* Everything at this moment, also what is in the memtable; not to be kept over a put. */
+int index_iter(struct index *ix, struct iter **out_iter, struct incr_error *err);
+/* The sources of this moment, fixed: later puts go elsewhere. */
+int index_freeze(struct index *ix, struct index_sources **out_sources, struct incr_error *err);
+
+struct index_counters *index_counters(struct index *ix);
+/* How far the log has been applied, and the header hash of the last record applied. */
+struct index_position {
+	uint64_t position, sequence;
+	uint64_t last_position, last_hash; /* of the last record; 0: none */
+};
+struct index_position *index_position(struct index *ix);
+const struct index_position *index_checkpoint(const struct index *ix);
+
+/*
+ * Write what the memtable holds as a table and a new checkpoint, and merge
+ * tables so that their number stays logarithmic.  Only what is durable in the
+ * log may be flushed: the caller sees to it.  Takes LOCK_MAINTENANCE; does
+ * nothing when somebody else has it, or has flushed since.
+ */
+int index_flush(struct index *ix, struct incr_error *err);
+/* Worth a flush? */
+bool index_is_due(const struct index *ix);
+
+#endif

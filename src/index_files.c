@@ -1,0 +1,349 @@
+/*
+ * The index on disk.
+ *
+ * A checkpoint is a small file that is replaced by a rename; it names tables
+ * that were written before it.  Neither is synced: a checkpoint that refers to
+ * bytes which a power cut took fails its checksums, and the log is replayed
+ * from the beginning.  Old tables are unlinked after the rename; a reader that
+ * read the old checkpoint and finds a table gone reads the new one.
+ */
+#include "config.h"
+
+#include "index_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bytes.h"
+#include "error.h"
+#include "hash.h"
+#include "lock.h"
+
+#define CURRENT_FILE "index/current"
+#define CURRENT_MAGIC "INCRINDX"
+#define CURRENT_VERSION 1
+#define CURRENT_HEAD_SIZE (8 + 4 + 4 + 8 + 8 + 4 * 8 + 5 * 8)
+#define LOAD_TRIES 16
+
+static void table_path(uint64_t id, char out[64])
+{
+	snprintf(out, 64, "index/%016" PRIx64 ".table", id);
+}
+
+struct current {
+	uint64_t id;
+	struct index_position position;
+	struct index_counters counters;
+	size_t n_tables;
+	uint64_t tables[INDEX_TABLES_MAX];
+};
+
+static int current_encode(const struct current *c, uint64_t tag, struct buf *out)
+{
+	const uint64_t numbers[] = {
+		tag,
+		c->id,
+		c->position.position,
+		c->position.sequence,
+		c->position.last_position,
+		c->position.last_hash,
+		c->counters.next_txn,
+		c->counters.next_build,
+		c->counters.next_dataset,
+		c->counters.next_branch,
+		c->counters.next_line,
+	};
+
+	if (buf_put(out, CURRENT_MAGIC, 8) < 0 || buf_put_u32(out, CURRENT_VERSION) < 0 ||
+	    buf_put_u32(out, (uint32_t)c->n_tables) < 0)
+		return INCR_E_NOMEM;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (buf_put_u64(out, numbers[i]) < 0)
+			return INCR_E_NOMEM;
+	for (size_t i = 0; i < c->n_tables; i++)
+		if (buf_put_u64(out, c->tables[i]) < 0)
+			return INCR_E_NOMEM;
+	return buf_put_u64(out, hash64(out->data, out->size));
+}
+
+/* False: damaged, of another store, or of a version we do not know: as good as absent. */
+static bool current_decode(const struct buf *b, uint64_t tag, struct current *out)
+{
+	struct cursor c = cursor_over(b->data, b->size);
+	const uint8_t *magic = cursor_bytes(&c, 8);
+	uint32_t version = cursor_u32(&c);
+	uint32_t n = cursor_u32(&c);
+	struct current cur = { .n_tables = n };
+	uint64_t store_tag = cursor_u64(&c);
+
+	cur.id = cursor_u64(&c);
+	cur.position.position = cursor_u64(&c);
+	cur.position.sequence = cursor_u64(&c);
+	cur.position.last_position = cursor_u64(&c);
+	cur.position.last_hash = cursor_u64(&c);
+	cur.counters.next_txn = cursor_u64(&c);
+	cur.counters.next_build = cursor_u64(&c);
+	cur.counters.next_dataset = cursor_u64(&c);
+	cur.counters.next_branch = cursor_u64(&c);
+	cur.counters.next_line = cursor_u64(&c);
+	if (c.is_bad || memcmp(magic, CURRENT_MAGIC, 8) != 0 || version != CURRENT_VERSION ||
+	    store_tag != tag || n > INDEX_TABLES_MAX)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		cur.tables[i] = cursor_u64(&c);
+	if (c.is_bad || cursor_left(&c) != 8 ||
+	    get_u64(c.at) != hash64(b->data, b->size - 8))
+		return false;
+	*out = cur;
+	return true;
+}
+
+/* 0, 1 when there is none worth reading. */
+static int current_read(const struct index *ix, struct current *out, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct incr_error why = INCR_ERROR_INIT;
+	size_t limit = CURRENT_HEAD_SIZE + (INDEX_TABLES_MAX + 1) * sizeof(uint64_t);
+	int r = io_read_file(ix->options.io, ix->options.store_dirfd, CURRENT_FILE, limit, &b,
+			     &why);
+
+	if (r == INCR_E_NOMEM)
+		return incr_fail_nomem(err);
+	incr_error_release(&why);
+	return r < 0 || !current_decode(&b, ix->options.tag, out);
+}
+
+static int load_tables(struct index *ix, const struct current *cur, struct incr_error *err)
+{
+	for (size_t i = 0; i < cur->n_tables; i++) {
+		struct table *t;
+		char path[64];
+		int r;
+
+		table_path(cur->tables[i], path);
+		r = table_open(ix->options.io, ix->options.store_dirfd, path, ix->options.tag,
+			       ix->options.cache, &t, err);
+		if (r < 0)
+			return r;
+		ix->tables[ix->n_tables++] =
+			(struct index_table){ .id = cur->tables[i], .table = t };
+	}
+	return 0;
+}
+
+static void drop_tables(struct index *ix)
+{
+	for (size_t i = 0; i < ix->n_tables; i++)
+		table_unref(ix->tables[i].table);
+	ix->n_tables = 0;
+}
+
+int index_files_load(struct index *ix, struct incr_error *err)
+{
+	uint64_t failed_id = 0;
+
+	index_start_empty(ix);
+	for (int i = 0; i < LOAD_TRIES; i++) {
+		struct incr_error why = INCR_ERROR_INIT;
+		struct current cur;
+		int r = current_read(ix, &cur, err);
+
+		if (r < 0)
+			return r;
+		if (r == 1 || cur.id == failed_id)
+			return 0;
+		r = load_tables(ix, &cur, &why);
+		incr_error_release(&why);
+		if (r == 0) {
+			ix->position = ix->checkpoint = cur.position;
+			ix->counters = cur.counters;
+			ix->checkpoint_id = cur.id;
+			return 0;
+		}
+		drop_tables(ix);
+		if (r == INCR_E_NOMEM)
+			return incr_fail_nomem(err);
+		failed_id = cur.id;
+	}
+	return 0;
+}
+
+int index_files_forget(struct index *ix, struct incr_error *err)
+{
+	int r;
+
+	if (!ix->options.is_writable)
+		return 0;
+	r = ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd, CURRENT_FILE, 0);
+	if (r < 0 && r != -ENOENT)
+		return incr_fail_errno(err, -r, CURRENT_FILE, "cannot remove the index checkpoint");
+	return 0;
+}
+
+/* ---- flushing ---- */
+
+/* Which sources become the new newest table, and which tables stay. */
+struct flush {
+	struct index_sources *merged;
+	bool drops_tombstones; /* nothing older is left */
+	size_t n_tables_merged; /* the newest so many tables of the index */
+};
+
+/* Merge the newest tables while the next older one is not much larger than what goes in. */
+static void choose_tables(const struct index *ix, uint64_t memory_size, struct flush *f)
+{
+	uint64_t run = memory_size;
+	size_t n = 0;
+
+	while (n < ix->n_tables &&
+	       (table_size(ix->tables[n].table) < run * INDEX_MERGE_FACTOR ||
+		ix->n_tables - n >= INDEX_TABLES_MAX)) {
+		run += table_size(ix->tables[n].table);
+		n++;
+	}
+	f->n_tables_merged = n;
+	f->drops_tombstones = n == ix->n_tables;
+}
+
+static int collect_sources(struct index *ix, struct flush *f)
+{
+	uint64_t size = 0;
+
+	f->merged = calloc(1, sizeof(*f->merged));
+	if (!f->merged)
+		return INCR_E_NOMEM;
+	f->merged->refs = 1;
+	for (size_t i = 0; i < ix->n_frozen; i++) {
+		size += memtable_size(ix->frozen[i]);
+		f->merged->items[f->merged->n++].memtable = memtable_ref(ix->frozen[i]);
+	}
+	/* a table takes about a third of the memory that its entries take */
+	choose_tables(ix, size / 3, f);
+	for (size_t i = 0; i < f->n_tables_merged; i++)
+		f->merged->items[f->merged->n++].table = table_ref(ix->tables[i].table);
+	return 0;
+}
+
+static int write_table(struct index *ix, struct flush *f, const char *path, struct incr_error *err)
+{
+	_cleanup_iter_ struct iter *it = NULL;
+	struct table_writer *w;
+	int r = f->drops_tombstones ? index_sources_iter(f->merged, &it, err) :
+				      index_sources_iter_raw(f->merged, &it, err);
+
+	if (r < 0)
+		return r;
+	r = table_writer_open(ix->options.io, ix->options.store_dirfd, path, ix->options.tag, &w,
+			      err);
+	if (r < 0)
+		return r;
+	r = it->seek(it, "", 0, err);
+	while (r == 0) {
+		r = table_writer_put(w, &it->entry, err);
+		if (r == 0)
+			r = it->next(it, err);
+	}
+	if (r < 0) {
+		table_writer_abort(w);
+		return r;
+	}
+	return table_writer_finish(w, false, err);
+}
+
+static int write_current(struct index *ix, const struct current *cur, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	if (current_encode(cur, ix->options.tag, &b) < 0)
+		return incr_fail_nomem(err);
+	return io_replace_file(ix->options.io, ix->options.store_dirfd, CURRENT_FILE, b.data,
+			       b.size, false, err);
+}
+
+/* The new checkpoint is on disk: make the index in memory look like it. */
+static void adopt_flush(struct index *ix, struct flush *f, const struct current *cur,
+			struct table *fresh)
+{
+	size_t kept = ix->n_tables - f->n_tables_merged;
+
+	for (size_t i = 0; i < f->n_tables_merged; i++) {
+		char path[64];
+
+		table_path(ix->tables[i].id, path);
+		/* a leftover costs space only, and the next rebuild removes it */
+		(void)ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd, path, 0);
+		table_unref(ix->tables[i].table);
+	}
+	memmove(&ix->tables[1], &ix->tables[f->n_tables_merged], kept * sizeof(ix->tables[0]));
+	ix->tables[0] = (struct index_table){ .id = cur->tables[0], .table = fresh };
+	ix->n_tables = kept + 1;
+	for (size_t i = 0; i < ix->n_frozen; i++)
+		memtable_unref(ix->frozen[i]);
+	ix->n_frozen = 0;
+	ix->checkpoint = cur->position;
+	ix->checkpoint_id = cur->id;
+}
+
+static int flush_locked(struct index *ix, struct incr_error *err)
+{
+	const struct incr_io *io = ix->options.io;
+	struct flush f = { 0 };
+	struct current cur = { .position = ix->position, .counters = ix->counters };
+	struct table *fresh;
+	uint64_t ids[2];
+	char path[64];
+	int r;
+
+	if (current_read(ix, &cur, err) == 0 && cur.id != ix->checkpoint_id)
+		return 0; /* somebody has flushed since; a later open starts from theirs */
+	cur.position = ix->position;
+	cur.counters = ix->counters;
+	r = io->random(io, ids, sizeof(ids));
+	if (r < 0)
+		return incr_fail_errno(err, -r, NULL, "no random numbers");
+	if (collect_sources(ix, &f) < 0)
+		return incr_fail_nomem(err);
+	table_path(ids[0], path);
+	r = write_table(ix, &f, path, err);
+	if (r == 0)
+		r = table_open(io, ix->options.store_dirfd, path, ix->options.tag,
+			       ix->options.cache, &fresh, err);
+	if (r == 0) {
+		cur.id = ids[1] | 1;
+		cur.n_tables = 1 + ix->n_tables - f.n_tables_merged;
+		cur.tables[0] = ids[0];
+		for (size_t i = 1; i < cur.n_tables; i++)
+			cur.tables[i] = ix->tables[f.n_tables_merged + i - 1].id;
+		r = write_current(ix, &cur, err);
+		if (r == 0)
+			adopt_flush(ix, &f, &cur, fresh);
+		else
+			table_unref(fresh);
+	}
+	index_sources_unref(f.merged);
+	return r;
+}
+
+int index_flush(struct index *ix, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	struct lock lock;
+	int r;
+
+	if (!ix->options.is_writable)
+		return 0;
+	r = index_freeze_active(ix, err);
+	if (r < 0 || !ix->n_frozen)
+		return r;
+	r = lock_take(ix->options.io, ix->options.store_dirfd, LOCK_MAINTENANCE, true, 0,
+		      "the index", &lock, &why);
+	incr_error_release(&why);
+	if (r < 0)
+		return 0;
+	r = flush_locked(ix, err);
+	lock_release(&lock);
+	return r;
+}

@@ -1,0 +1,396 @@
+/*
+ * Creating, opening and closing a store, and the steps of every append.
+ *
+ * A directory is a store when it has a `format` file; init writes that last,
+ * so that a half-made store is none.  Order of an append: content is durable
+ * (its pack) -> append lock -> catch up and check -> one pwrite of the record
+ * -> lock released -> fdatasync of the log, shared with other waiters.
+ */
+#include "config.h"
+
+#include "store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "hash.h"
+#include "store_format.h"
+
+#define FRAME_CACHE_DEFAULT ((size_t)64 << 20)
+#define BLOCK_CACHE_DEFAULT ((size_t)16 << 20)
+
+int64_t store_now(const struct incr_store *st)
+{
+	return st->io->now_ns(st->io);
+}
+
+void store_user(char *out, size_t size)
+{
+	char text[1024];
+	struct passwd entry, *found = NULL;
+
+	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found)
+		snprintf(out, size, "%s", found->pw_name);
+	else
+		snprintf(out, size, "%lu", (unsigned long)geteuid());
+}
+
+int incr_store_init(const char *path, struct incr_error *err)
+{
+	return store_init_with(&io_posix, path, err);
+}
+
+int incr_store_open(const char *path, const struct incr_store_options *options,
+		    struct incr_store **out_store, struct incr_error *err)
+{
+	return store_open_with(&io_posix, path, options, out_store, err);
+}
+
+void incr_store_close(struct incr_store *st)
+{
+	struct incr_error ignored = INCR_ERROR_INIT;
+
+	if (!st)
+		return;
+	if (st->index && !st->is_broken && !st->is_readonly && index_is_due(st->index) &&
+	    log_durable_to(st->log) >= index_position(st->index)->position)
+		/* derived: what is not written now is replayed by the next open */
+		(void)index_flush(st->index, &ignored);
+	incr_error_release(&ignored);
+	index_close(st->index);
+	content_reader_free(st->reader);
+	pack_set_free(st->packs);
+	frame_cache_free(st->frames);
+	block_cache_free(st->blocks);
+	log_close(st->log);
+	if (st->dirfd >= 0)
+		(void)io_close(st->io, st->dirfd); /* only read from */
+	free(st->path);
+	free(st);
+}
+
+/* Read-only media, or no permission to write: everything but writing works. */
+static bool can_write(const struct incr_store *st)
+{
+	int fd = st->io->open_at(st->io, st->dirfd, STORE_LOCK_FILE, O_RDWR, 0);
+
+	if (fd < 0)
+		return false;
+	(void)io_close(st->io, fd);
+	return true;
+}
+
+static int open_parts(struct incr_store *st, const struct incr_store_options *options,
+		      struct incr_error *err)
+{
+	struct log_options log_options = { .io = st->io,
+					   .store_dirfd = st->dirfd,
+					   .is_writable = !st->is_readonly };
+	struct index_options index_options = { .io = st->io,
+					       .store_dirfd = st->dirfd,
+					       .tag = st->tag,
+					       .is_writable = !st->is_readonly };
+	int r;
+
+	memcpy(log_options.uuid, st->uuid, sizeof(st->uuid));
+	r = log_open(&log_options, &st->log, err);
+	if (r < 0)
+		return r;
+	st->blocks = block_cache_new(options->block_cache_size ? options->block_cache_size :
+								 BLOCK_CACHE_DEFAULT);
+	st->frames = frame_cache_new(options->frame_cache_size ? options->frame_cache_size :
+								 FRAME_CACHE_DEFAULT);
+	if (!st->blocks || !st->frames ||
+	    pack_set_new(st->io, st->dirfd, st->uuid, st->log, &st->packs) < 0 ||
+	    content_reader_new(st->packs, st->frames, &st->reader) < 0)
+		return incr_fail_nomem(err);
+	index_options.cache = st->blocks;
+	return index_open(&index_options, &st->index, err);
+}
+
+/*
+ * Does the checkpoint belong to this log?  A power cut can take records that
+ * were never acknowledged; a checkpoint is only written for durable ones, but
+ * it costs one read to be sure.
+ */
+static int check_checkpoint(struct incr_store *st, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	const struct index_position *at = index_position(st->index);
+	struct log_record record;
+	uint64_t next;
+	int r;
+
+	if (!at->last_position)
+		return at->position ? index_reset(st->index, err) : 0;
+	r = log_read(st->log, at->last_position, &record, &next, &why);
+	incr_error_release(&why);
+	if (r == 0 && record.header.payload_hash == at->last_hash &&
+	    record.header.sequence == at->sequence)
+		return 0;
+	return index_reset(st->index, err);
+}
+
+int store_catch_up(struct incr_store *st, struct incr_error *err)
+{
+	struct index_position *at = index_position(st->index);
+	struct log_record record;
+	uint64_t next;
+	int r;
+
+	if (st->is_broken)
+		return incr_fail(err, INCR_E_DEAD, NULL, st->path,
+				 "an earlier failure left this handle behind the log");
+	if (!at->position)
+		at->position = log_begin(st->log);
+	while ((r = log_read(st->log, at->position, &record, &next, err)) == 0) {
+		r = apply_record(st->index, &record, st->reader, err);
+		if (r < 0) {
+			st->is_broken = true;
+			return r;
+		}
+		at->position = next;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* A damaged table is found when it is read: once, start again from the log. */
+static int first_catch_up(struct incr_store *st, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	int r = check_checkpoint(st, err);
+
+	if (r < 0)
+		return r;
+	r = store_catch_up(st, &why);
+	if (r == INCR_E_CORRUPT && !strcmp(why.word, "damaged-table")) {
+		incr_error_release(&why);
+		st->is_broken = false;
+		r = index_reset(st->index, err);
+		return r < 0 ? r : store_catch_up(st, err);
+	}
+	if (r < 0 && err)
+		*err = why;
+	else
+		incr_error_release(&why);
+	return r;
+}
+
+int store_open_with(const struct incr_io *io, const char *path,
+		    const struct incr_store_options *options, struct incr_store **out_store,
+		    struct incr_error *err)
+{
+	struct incr_store_options defaults = { 0 };
+	struct incr_store *st = calloc(1, sizeof(*st));
+	int r;
+
+	if (!st)
+		return incr_fail_nomem(err);
+	if (!options)
+		options = &defaults;
+	st->io = io;
+	st->dirfd = -1;
+	st->wait_ms = options->wait_ms;
+	r = store_format_open(st, path, err);
+	if (r == 0) {
+		st->is_readonly = st->is_readonly || options->is_readonly || !can_write(st);
+		r = open_parts(st, options, err);
+	}
+	if (r == 0)
+		r = first_catch_up(st, err);
+	if (r < 0) {
+		st->is_broken = true;
+		incr_store_close(st);
+		return r;
+	}
+	*out_store = st;
+	return 0;
+}
+
+const char *incr_store_uuid(const struct incr_store *st)
+{
+	return st->uuid_text;
+}
+
+const char *incr_store_path(const struct incr_store *st)
+{
+	return st->path;
+}
+
+bool incr_store_is_readonly(const struct incr_store *st)
+{
+	return st->is_readonly;
+}
+
+int incr_store_refresh(struct incr_store *st, struct incr_error *err)
+{
+	return store_catch_up(st, err);
+}
+
+/* ---- appending ---- */
+
+int store_begin_append(struct incr_store *st, struct lock *out_lock, struct incr_error *err)
+{
+	struct incr_error ignored = INCR_ERROR_INIT;
+	int r;
+
+	if (st->is_readonly)
+		return incr_fail(err, INCR_E_READONLY, NULL, st->path, "the store cannot be written");
+	if (index_is_due(st->index) &&
+	    log_durable_to(st->log) >= index_position(st->index)->position) {
+		/* before the lock, so that no other writer waits for it */
+		(void)index_flush(st->index, &ignored);
+		incr_error_release(&ignored);
+	}
+	r = lock_take(st->io, st->dirfd, LOCK_APPEND, true, st->wait_ms, "the log", out_lock, err);
+	if (r < 0)
+		return r;
+	r = store_catch_up(st, err);
+	if (r < 0)
+		lock_release(out_lock);
+	return r;
+}
+
+int store_append(struct incr_store *st, enum fact_type type, const struct buf *head,
+		 const struct buf *frames, struct incr_error *err)
+{
+	struct index_position *at = index_position(st->index);
+	struct log_append a = {
+		.type = (uint16_t)type,
+		.position = at->position,
+		.sequence = at->sequence + 1,
+		.payload = { head->data, frames ? frames->data : NULL },
+		.payload_size = { head->size, frames ? frames->size : 0 },
+	};
+	uint64_t position, next;
+	int r = log_append(st->log, &a, &position, &next, err);
+
+	if (r < 0)
+		return r;
+	/* a new segment may have begun: the record stands where the log says */
+	at->position = position;
+	return store_catch_up(st, err);
+}
+
+int store_end_append(struct incr_store *st, struct lock *lock, int r, struct incr_error *err)
+{
+	lock_release(lock);
+	if (r < 0)
+		return r;
+	return log_sync(st->log, index_position(st->index)->position, err);
+}
+
+int store_append_fact(struct incr_store *st, enum fact_type type, const struct buf *payload,
+		      struct incr_error *err)
+{
+	struct lock lock;
+	int r = store_begin_append(st, &lock, err);
+
+	if (r < 0)
+		return r;
+	r = store_append(st, type, payload, NULL, err);
+	return store_end_append(st, &lock, r, err);
+}
+
+/* ---- finding things ---- */
+
+int store_find_dataset(struct incr_store *st, uint64_t id, struct buf *storage,
+		       struct state_dataset *out, struct incr_error *err)
+{
+	int r = state_dataset(st->index, id, storage, out, err);
+
+	if (r < 0)
+		return r;
+	if (r == 1 || out->is_deleted)
+		return incr_fail(err, INCR_E_NOTFOUND, "no-such-dataset", NULL,
+				 "no dataset with id %" PRIu64, id);
+	return 0;
+}
+
+int store_find_branch(struct incr_store *st, uint64_t dataset_id, const char *name,
+		      struct buf *storage, struct state_branch *out, struct incr_error *err)
+{
+	struct text branch = text_of(name ? name : "main");
+	uint64_t id;
+	int r = state_branch_id(st->index, dataset_id, branch, &id, err);
+
+	if (r == 0)
+		r = state_branch(st->index, id, storage, out, err);
+	if (r == 1)
+		return incr_fail(err, INCR_E_NOTFOUND, "no-such-branch", branch.data,
+				 "the dataset has no such branch");
+	return r;
+}
+
+int store_find_txn(struct incr_store *st, uint64_t number, struct buf *storage,
+		   struct state_txn *out, struct incr_error *err)
+{
+	char name[32];
+	int r = number ? state_txn(st->index, number, storage, out, err) : 1;
+
+	if (r != 1)
+		return r;
+	snprintf(name, sizeof(name), "t%" PRIu64, number);
+	return incr_fail(err, INCR_E_NOTFOUND, "no-such-transaction", name, "no such transaction");
+}
+
+int store_lock_branch(struct incr_store *st, const struct state_branch *branch, bool is_exclusive,
+		      struct lock *out_lock, struct incr_error *err)
+{
+	char thing[320];
+
+	if (st->is_readonly)
+		return incr_fail(err, INCR_E_READONLY, NULL, st->path, "the store cannot be written");
+	snprintf(thing, sizeof(thing), "branch %.*s", (int)branch->fact.name.size,
+		 branch->fact.name.data);
+	return lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id), is_exclusive, st->wait_ms,
+			 thing, out_lock, err);
+}
+
+int store_check_no_open(const struct state_branch *branch, uint64_t but, struct incr_error *err)
+{
+	char name[32];
+
+	if (!branch->open_txn || branch->open_txn == but)
+		return 0;
+	snprintf(name, sizeof(name), "t%" PRIu64, branch->open_txn);
+	incr_fail(err, INCR_E_CONFLICT, "open-transaction", name,
+		  "the branch has an open transaction");
+	incr_hint(err, "incrctl txn commit %s, or incrctl txn abort %s", name, name);
+	return INCR_E_CONFLICT;
+}
+
+int store_manifest(struct incr_store *st, const struct state_txn *txn,
+		   struct manifest_source *out, struct incr_error *err)
+{
+	struct log_record record;
+	struct commit_record commit;
+	uint64_t next, frames_position;
+	char name[32];
+	int r = log_read(st->log, txn->record_position, &record, &next, err);
+
+	snprintf(name, sizeof(name), "t%" PRIu64, txn->fact.number);
+	if (r < 0)
+		return r;
+	if (r == 1 || record.header.type != FACT_COMMIT ||
+	    commit_record_decode(record.payload, record.header.payload_size, &commit) < 0)
+		return incr_fail(err, INCR_E_CORRUPT, "bad-fact", name,
+				 "its log record cannot be read");
+	frames_position = record.header.position + RECORD_HEADER_SIZE + commit.frames_off;
+	r = 1;
+	for (size_t i = 0; r == 1 && i < commit.n_txns; i++)
+		if (commit.txns[i].number == txn->fact.number)
+			r = manifest_source_open(&commit.txns[i], frames_position, st->reader, out,
+						 err);
+	commit_record_release(&commit);
+	if (r == 1)
+		return incr_fail(err, INCR_E_CORRUPT, "bad-fact", name,
+				 "its log record does not hold it");
+	return r;
+}
