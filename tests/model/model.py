@@ -50,6 +50,7 @@ class Txn:
     files: dict = field(default_factory=dict)      # path -> File
     removed: set = field(default_factory=set)      # of a DELETE
     record: "Build" = None                         # that committed it
+    real: int = None               # its number in a store under test
 
     def __repr__(self):
         return "t%d" % self.number
@@ -245,6 +246,7 @@ class Build:
     dropped: set = field(default_factory=set)      # aliases aborted
     committed: dict = field(default_factory=dict)  # alias -> Txn
     is_skip: bool = False
+    real: int = None
 
     @property
     def transform(self):
@@ -281,16 +283,13 @@ class Store:
     # ---------------------------------------------------- transactions
 
     def create(self, name):
-        self.datasets[name] = Dataset(name)
+        self.datasets[name] = Dataset(name, {"main": Branch("main")})
         return self.datasets[name]
 
-    def branch(self, name, branch="main", make=False):
-        dataset = self.datasets[name]
-        if branch not in dataset.branches:
-            if not make:
-                raise Refused("no-such-branch", 3)
-            dataset.branches[branch] = Branch(branch)
-        return dataset.branches[branch]
+    def branch(self, name, branch="main"):
+        if branch not in self.datasets[name].branches:
+            raise Refused("no-such-branch", 3)
+        return self.datasets[name].branches[branch]
 
     def head(self, name, branch="main"):
         found = self.datasets[name].branches.get(branch)
@@ -301,7 +300,7 @@ class Store:
         return Txn(self.n_txns, dataset, type_, origin, parent)
 
     def begin(self, name, type_=APPEND, origin="user", branch="main"):
-        at = self.branch(name, branch, make=branch == "main")
+        at = self.branch(name, branch)
         if at.open:
             raise Refused("open-transaction", 4)           # R3
         at.open = self._new_txn(self.datasets[name], type_, origin, at.head)
@@ -348,7 +347,7 @@ class Store:
                rewrite=False, skip_empty=False):
         """One transaction of files: path -> content or File.  None when
         there was nothing to commit and skip_empty."""
-        at = self.branch(name, branch, make=branch == "main")
+        at = self.branch(name, branch)
         if at.open:
             raise Refused("open-transaction", 4)
         files = {p: f if isinstance(f, File) else File(f)
@@ -412,10 +411,9 @@ class Store:
             else:
                 name = self._resolve_branch(spec.dataset, transform.branch,
                                             transform.fallbacks)
-            if name is None and (dataset.branches or
-                                 (spec.branch or transform.branch) != "main"):
+            if name is None:
                 raise Refused("no-such-branch", 3)
-            head = dataset.branches[name].head if name else None
+            head = dataset.branches[name].head
             kind = ("snapshot" if spec.snapshot else
                     "limited" if spec.limit else "normal")
             plan.inputs[alias] = InputPlan(
