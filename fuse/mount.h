@@ -94,7 +94,9 @@ enum incr_mount_end {
 
 /*
  * Answer requests until the mount ends.  When this returns nothing is served
- * any more; after LOST and INTERRUPTED the mount point has been detached.
+ * any more.  After INTERRUPTED the mount point has been detached; after LOST it
+ * is left as it is, so that programs fail there instead of finding an empty
+ * directory.
  * Signals: the calling program handles them; serving threads block all.
  * 0, or INCR_E_NOMEM or INCR_E_IO if serving could not start.
  */
@@ -110,7 +112,7 @@ void incr_mount_interrupt(struct incr_mount *m);
 /* Absolute path of the mount point; borrowed. */
 const char *incr_mount_path(const struct incr_mount *m);
 
-/* Detaches the mount lazily if it is still there.  NULL allowed. */
+/* Detaches the mount if it was never served.  NULL allowed. */
 void incr_mount_free(struct incr_mount *m);
 
 /*
@@ -125,6 +127,7 @@ void incr_mount_free(struct incr_mount *m);
  *   INCR_E_NOTFOUND  "not-mounted": nothing is mounted there
  *   INCR_E_BUSY      "mount-busy": in use; the message names each process that
  *                    was found: pid, program and path
+ *   INCR_E_INVALID   "not-ours": the mount is not one of this program
  *   INCR_E_IO        "unmount-failed"
  */
 int incr_unmount(const char *mountpoint, bool is_lazy, struct incr_error *err);

@@ -22,7 +22,8 @@ static int bad_fact(struct apply *a, const char *why)
 {
 	return incr_fail(a->err, INCR_E_CORRUPT, "bad-fact", NULL,
 			 "the log record at position %" PRIu64 " (type %u): %s",
-			 a->record->header.position, a->record->header.type, why);
+			 a->record->header.position, a->record->header.type,
+			 why);
 }
 
 static struct cursor payload_of(const struct apply *a)
@@ -42,7 +43,8 @@ static int put_id(struct apply *a, const struct state_key *k, uint64_t id)
 
 	if (buf_put_varint(&value, id) < 0)
 		return incr_fail_nomem(a->err);
-	return index_put(a->ix, k->bytes, k->size, value.data, value.size, a->err);
+	return index_put(a->ix, k->bytes, k->size, value.data, value.size,
+			 a->err);
 }
 
 static struct state_key dataset_name_key(struct text name)
@@ -55,7 +57,8 @@ static struct state_key dataset_name_key(struct text name)
 }
 
 /* A branch that must be there and alive. */
-static int need_branch(struct apply *a, uint64_t id, struct buf *storage, struct state_branch *out)
+static int need_branch(struct apply *a, uint64_t id, struct buf *storage,
+		       struct state_branch *out)
 {
 	int r = state_branch(a->ix, id, storage, out, a->err);
 
@@ -95,7 +98,8 @@ static int apply_dataset_created(struct apply *a)
 {
 	struct cursor c = payload_of(a);
 	struct state_dataset d = { 0 };
-	struct fact_branch main = { .name = text_of("main"), .parent = text_of(NULL) };
+	struct fact_branch main = { .name = text_of("main"),
+				    .parent = text_of(NULL) };
 	struct state_key k;
 	int r;
 
@@ -298,38 +302,40 @@ void manifest_source_release(struct manifest_source *m)
 }
 
 int manifest_source_open(const struct fact_txn *txn, uint64_t frames_position,
-			 struct content_reader *reader, struct manifest_source *out,
-			 struct incr_error *err)
+			 struct content_reader *reader,
+			 struct manifest_source *out, struct incr_error *err)
 {
-	struct manifest_source m = { 0 };
 	struct cursor c = cursor_over(txn->manifest.data, txn->manifest.size);
 	int r;
 
+	/* in place: the reader borrows the bytes and the content from *out */
+	*out = (struct manifest_source){ 0 };
 	if (txn->manifest_kind == FACT_MANIFEST_INLINE) {
-		r = buf_put(&m.bytes, txn->manifest.data, txn->manifest.size);
+		r = buf_put(&out->bytes, txn->manifest.data,
+			    txn->manifest.size);
 		if (r == 0)
-			r = manifest_reader_new_memory(m.bytes.data, m.bytes.size,
-						       frames_position + txn->frames_off,
-						       &m.entries);
+			r = manifest_reader_new_memory(
+				out->bytes.data, out->bytes.size,
+				frames_position + txn->frames_off,
+				&out->entries);
 	} else {
-		r = content_decode(&c, &m.content);
+		r = content_decode(&c, &out->content);
 		if (r == 0)
-			r = manifest_reader_new_content(reader, &m.content, &m.entries);
+			r = manifest_reader_new_content(reader, &out->content,
+							&out->entries);
 	}
-	if (r < 0) {
-		manifest_source_release(&m);
-		return r == INCR_E_NOMEM ?
-			       incr_fail_nomem(err) :
-			       incr_fail(err, INCR_E_CORRUPT, "damaged-manifest", NULL,
-					 "the manifest of t%" PRIu64 " does not parse",
-					 txn->number);
-	}
-	*out = m;
-	return 0;
+	if (r == 0)
+		return 0;
+	manifest_source_release(out);
+	if (r == INCR_E_NOMEM)
+		return incr_fail_nomem(err);
+	return incr_fail(err, INCR_E_CORRUPT, "damaged-manifest", NULL,
+			 "the manifest of t%" PRIu64 " does not parse",
+			 txn->number);
 }
 
-static int put_version(struct apply *a, const struct fact_txn *t, const struct manifest_entry *e,
-		       struct buf *value)
+static int put_version(struct apply *a, const struct fact_txn *t,
+		       const struct manifest_entry *e, struct buf *value)
 {
 	struct version v = { .op = e->op, .line = t->line };
 	struct state_key k = state_key_of(STATE_VERSION, t->dataset_id);
@@ -345,10 +351,12 @@ static int put_version(struct apply *a, const struct fact_txn *t, const struct m
 	buf_reset(value);
 	if (version_encode(&v, value) < 0)
 		return incr_fail_nomem(a->err);
-	return index_put(a->ix, k.bytes, k.size, value->data, value->size, a->err);
+	return index_put(a->ix, k.bytes, k.size, value->data, value->size,
+			 a->err);
 }
 
-static int put_manifest(struct apply *a, const struct fact_txn *t, uint64_t frames_position)
+static int put_manifest(struct apply *a, const struct fact_txn *t,
+			uint64_t frames_position)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct manifest_source m;
@@ -366,7 +374,8 @@ static int put_manifest(struct apply *a, const struct fact_txn *t, uint64_t fram
 	return r < 0 ? r : 0;
 }
 
-static int apply_committed_txn(struct apply *a, const struct fact_txn *f, uint64_t frames_position)
+static int apply_committed_txn(struct apply *a, const struct fact_txn *f,
+			       uint64_t frames_position)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_txn t = { .fact = *f,
@@ -377,7 +386,8 @@ static int apply_committed_txn(struct apply *a, const struct fact_txn *f, uint64
 
 	if (r < 0)
 		return r;
-	if (b.head != f->parent || b.fact.line != f->line || b.fact.dataset_id != f->dataset_id)
+	if (b.head != f->parent || b.fact.line != f->line ||
+	    b.fact.dataset_id != f->dataset_id)
 		return bad_fact(a, "its parent is not the head of its branch");
 	saw(&index_counters(a->ix)->next_txn, f->number);
 	r = put_manifest(a, f, frames_position);
@@ -415,13 +425,15 @@ static int apply_commit(struct apply *a)
 {
 	struct commit_record record;
 	uint64_t frames_position;
-	int r = commit_record_decode(a->record->payload, a->record->header.payload_size, &record);
+	int r = commit_record_decode(a->record->payload,
+				     a->record->header.payload_size, &record);
 
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(a->err);
 	if (r < 0)
 		return bad_fact(a, "it does not parse");
-	frames_position = a->record->header.position + RECORD_HEADER_SIZE + record.frames_off;
+	frames_position = a->record->header.position + RECORD_HEADER_SIZE +
+			  record.frames_off;
 	for (size_t i = 0; r == 0 && i < record.n_branches; i++)
 		r = make_branch(a, &record.branches[i]);
 	for (size_t i = 0; r == 0 && i < record.n_txns; i++)
@@ -444,7 +456,8 @@ static int apply_schema(struct apply *a)
 	state_key_number(&k, f.line);
 	state_key_number(&k, ~f.after);
 	state_key_number(&k, ~a->record->header.sequence);
-	return index_put(a->ix, k.bytes, k.size, f.text.data, f.text.size, a->err);
+	return index_put(a->ix, k.bytes, k.size, f.text.data, f.text.size,
+			 a->err);
 }
 
 static int apply_build(struct apply *a)
@@ -463,8 +476,8 @@ static int apply_nothing(struct apply *a)
 	return 0;
 }
 
-int apply_record(struct index *ix, const struct log_record *record, struct content_reader *reader,
-		 struct incr_error *err)
+int apply_record(struct index *ix, const struct log_record *record,
+		 struct content_reader *reader, struct incr_error *err)
 {
 	static int (*const appliers[])(struct apply *) = {
 		[FACT_STORE_CREATED] = apply_nothing,
@@ -488,9 +501,10 @@ int apply_record(struct index *ix, const struct log_record *record, struct conte
 	int r;
 
 	if (type >= sizeof(appliers) / sizeof(appliers[0]) || !appliers[type])
-		return incr_fail(err, INCR_E_UNSUPPORTED, "newer-format", NULL,
-				 "the log has a record of type %u, which this version does not know",
-				 type);
+		return incr_fail(
+			err, INCR_E_UNSUPPORTED, "newer-format", NULL,
+			"the log has a record of type %u, which this version does not know",
+			type);
 	if (record->header.sequence != at->sequence + 1)
 		return bad_fact(&a, "its sequence number does not follow");
 	r = appliers[type](&a);

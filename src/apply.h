@@ -12,8 +12,8 @@
  * in packs.  INCR_E_CORRUPT, word "bad-fact", when the record contradicts what
  * came before it; INCR_E_UNSUPPORTED "newer-format" for an unknown type.
  */
-int apply_record(struct index *ix, const struct log_record *record, struct content_reader *reader,
-		 struct incr_error *err);
+int apply_record(struct index *ix, const struct log_record *record,
+		 struct content_reader *reader, struct incr_error *err);
 
 /* The manifest of a committed transaction, from its record. */
 struct manifest_source {
@@ -23,7 +23,7 @@ struct manifest_source {
 };
 void manifest_source_release(struct manifest_source *m);
 int manifest_source_open(const struct fact_txn *txn, uint64_t frames_position,
-			 struct content_reader *reader, struct manifest_source *out,
-			 struct incr_error *err);
+			 struct content_reader *reader,
+			 struct manifest_source *out, struct incr_error *err);
 
 #endif

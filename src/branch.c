@@ -44,8 +44,9 @@ static int info_of(struct incr_store *st, const struct state_branch *b,
 	return 0;
 }
 
-int incr_branch_find(struct incr_store *st, uint64_t dataset_id, const char *name,
-		     struct incr_branch_info *out_info, struct incr_error *err)
+int incr_branch_find(struct incr_store *st, uint64_t dataset_id,
+		     const char *name, struct incr_branch_info *out_info,
+		     struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_branch b;
@@ -58,8 +59,8 @@ int incr_branch_find(struct incr_store *st, uint64_t dataset_id, const char *nam
 	return r < 0 ? r : info_of(st, &b, out_info, err);
 }
 
-int incr_branch_list(struct incr_store *st, uint64_t dataset_id, incr_branch_fn fn, void *closure,
-		     struct incr_error *err)
+int incr_branch_list(struct incr_store *st, uint64_t dataset_id,
+		     incr_branch_fn fn, void *closure, struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
@@ -67,16 +68,20 @@ int incr_branch_list(struct incr_store *st, uint64_t dataset_id, incr_branch_fn 
 
 	if (r == 0)
 		r = it->seek(it, k.bytes, k.size, err);
-	for (; r == 0 && it->entry.key_size > k.size && !memcmp(it->entry.key, k.bytes, k.size);
+	for (; r == 0 && it->entry.key_size > k.size &&
+	       !memcmp(it->entry.key, k.bytes, k.size);
 	     r = it->next(it, err)) {
 		_cleanup_buf_ struct buf storage = BUF_INIT;
-		struct cursor c = cursor_over(it->entry.value, it->entry.value_size);
+		struct cursor c =
+			cursor_over(it->entry.value, it->entry.value_size);
 		struct incr_branch_info info = { 0 };
 		struct state_branch b;
 
-		r = state_branch(st->index, cursor_varint(&c), &storage, &b, err);
+		r = state_branch(st->index, cursor_varint(&c), &storage, &b,
+				 err);
 		if (r == 1)
-			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
+			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table",
+				      NULL,
 				      "a branch is missing from the index");
 		if (r == 0)
 			r = info_of(st, &b, &info, err);
@@ -92,7 +97,8 @@ int incr_branch_list(struct incr_store *st, uint64_t dataset_id, incr_branch_fn 
 
 /* A transaction that a branch may stand at: committed, of this dataset. */
 static int check_point(struct incr_store *st, uint64_t dataset_id, uint64_t at,
-		       struct buf *storage, struct state_txn *out, struct incr_error *err)
+		       struct buf *storage, struct state_txn *out,
+		       struct incr_error *err)
 {
 	char name[32];
 	int r = store_find_txn(st, at, storage, out, err);
@@ -101,7 +107,8 @@ static int check_point(struct incr_store *st, uint64_t dataset_id, uint64_t at,
 		return r;
 	snprintf(name, sizeof(name), "t%llu", (unsigned long long)at);
 	if (out->fact.dataset_id != dataset_id)
-		return incr_fail(err, INCR_E_NOTFOUND, "no-such-transaction", name,
+		return incr_fail(err, INCR_E_NOTFOUND, "no-such-transaction",
+				 name,
 				 "the transaction belongs to another dataset");
 	if (out->status != INCR_COMMITTED)
 		return incr_fail(err, INCR_E_CONFLICT, "not-committed", name,
@@ -109,10 +116,12 @@ static int check_point(struct incr_store *st, uint64_t dataset_id, uint64_t at,
 	return 0;
 }
 
-int incr_branch_create(struct incr_store *st, uint64_t dataset_id, const char *name,
-		       const char *parent, uint64_t at, struct incr_error *err)
+int incr_branch_create(struct incr_store *st, uint64_t dataset_id,
+		       const char *name, const char *parent, uint64_t at,
+		       struct incr_error *err)
 {
-	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT, txn_storage = BUF_INIT;
+	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT,
+				 txn_storage = BUF_INIT;
 	struct fact_branch f = { .dataset_id = dataset_id,
 				 .name = text_of(name),
 				 .parent = text_of(parent),
@@ -130,8 +139,9 @@ int incr_branch_create(struct incr_store *st, uint64_t dataset_id, const char *n
 	r = store_find_dataset(st, dataset_id, &storage, &d, err);
 	if (r == 0) {
 		r = state_branch_id(st->index, dataset_id, f.name, &id, err);
-		r = r == 0 ? incr_fail(err, INCR_E_EXISTS, "branch-exists", name,
-				       "there is a branch of this name already") :
+		r = r == 0 ? incr_fail(
+				     err, INCR_E_EXISTS, "branch-exists", name,
+				     "there is a branch of this name already") :
 			     (r == 1 ? 0 : r);
 	}
 	if (r == 0 && at) {
@@ -148,8 +158,8 @@ int incr_branch_create(struct incr_store *st, uint64_t dataset_id, const char *n
 	return store_end_append(st, &lock, r, err);
 }
 
-int incr_branch_delete(struct incr_store *st, uint64_t dataset_id, const char *name,
-		       struct incr_error *err)
+int incr_branch_delete(struct incr_store *st, uint64_t dataset_id,
+		       const char *name, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT;
 	struct state_branch b;
@@ -168,17 +178,19 @@ int incr_branch_delete(struct incr_store *st, uint64_t dataset_id, const char *n
 		if (r == 0 && buf_put_varint(&payload, b.fact.id) < 0)
 			r = incr_fail_nomem(err);
 		if (r == 0)
-			r = store_append(st, FACT_BRANCH_DELETED, &payload, NULL, err);
+			r = store_append(st, FACT_BRANCH_DELETED, &payload,
+					 NULL, err);
 		r = store_end_append(st, &lock, r, err);
 	}
 	lock_release(&branch_lock);
 	return r;
 }
 
-static int reset_locked(struct incr_store *st, uint64_t dataset_id, const char *name, uint64_t to,
-			struct incr_error *err)
+static int reset_locked(struct incr_store *st, uint64_t dataset_id,
+			const char *name, uint64_t to, struct incr_error *err)
 {
-	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT, txn_storage = BUF_INIT;
+	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT,
+				 txn_storage = BUF_INIT;
 	struct fact_reset f = { .to = to };
 	struct state_branch b;
 	struct state_txn t;
@@ -199,8 +211,8 @@ static int reset_locked(struct incr_store *st, uint64_t dataset_id, const char *
 	return store_append(st, FACT_BRANCH_RESET, &payload, NULL, err);
 }
 
-int incr_branch_reset(struct incr_store *st, uint64_t dataset_id, const char *name, uint64_t to,
-		      struct incr_error *err)
+int incr_branch_reset(struct incr_store *st, uint64_t dataset_id,
+		      const char *name, uint64_t to, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_branch b;

@@ -76,7 +76,8 @@ struct cursor {
 
 static inline struct cursor cursor_over(const void *data, size_t size)
 {
-	return (struct cursor){ .at = data, .end = (const uint8_t *)data + size };
+	return (struct cursor){ .at = data,
+				.end = (const uint8_t *)data + size };
 }
 
 static inline size_t cursor_left(const struct cursor *c)

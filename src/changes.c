@@ -55,8 +55,9 @@ void incr_changes_free(struct incr_changes *c)
 }
 
 /* Record the version that @w stands at as a change made by @change_txn. */
-static int record(struct incr_changes *c, enum incr_change which, const struct view_walk *w,
-		  uint64_t change_txn, struct incr_error *err)
+static int record(struct incr_changes *c, enum incr_change which,
+		  const struct view_walk *w, uint64_t change_txn,
+		  struct incr_error *err)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct side *side = &c->sides[which - 1];
@@ -81,9 +82,9 @@ static int record(struct incr_changes *c, enum incr_change which, const struct v
 }
 
 /* What became of one path that a transaction touched. */
-static int compare_path(struct incr_changes *c, struct view_walk *from, struct view_walk *to,
-			const void *path, size_t length, uint64_t touched_by,
-			struct incr_error *err)
+static int compare_path(struct incr_changes *c, struct view_walk *from,
+			struct view_walk *to, const void *path, size_t length,
+			uint64_t touched_by, struct incr_error *err)
 {
 	int before = view_walk_find(from, path, length, err);
 	int after = before < 0 ? before : view_walk_find(to, path, length, err);
@@ -104,8 +105,8 @@ static int compare_path(struct incr_changes *c, struct view_walk *from, struct v
 /* ---- by the transactions in between ---- */
 
 /* Add the paths of one transaction that no newer one touched. */
-static int add_touched(struct incr_store *st, const struct state_txn *t, struct memtable *touched,
-		       struct incr_error *err)
+static int add_touched(struct incr_store *st, const struct state_txn *t,
+		       struct memtable *touched, struct incr_error *err)
 {
 	uint8_t number[8];
 	struct manifest_source m;
@@ -119,7 +120,8 @@ static int add_touched(struct incr_store *st, const struct state_txn *t, struct 
 	while ((r = manifest_reader_next(m.entries, &e, err)) == 0) {
 		if (memtable_get(touched, e->path, e->path_length, &known) == 0)
 			continue;
-		if (memtable_put(touched, e->path, e->path_length, number, sizeof(number)) < 0) {
+		if (memtable_put(touched, e->path, e->path_length, number,
+				 sizeof(number)) < 0) {
 			r = incr_fail_nomem(err);
 			break;
 		}
@@ -163,7 +165,8 @@ static int compare_touched(struct incr_changes *c, struct memtable *touched,
 	while (r == 0) {
 		const struct table_entry *e = &it->entry;
 
-		r = compare_path(c, &from, &to, e->key, e->key_size, get_be64(e->value), err);
+		r = compare_path(c, &from, &to, e->key, e->key_size,
+				 get_be64(e->value), err);
 		if (r == 0)
 			r = it->next(it, err);
 	}
@@ -172,8 +175,8 @@ static int compare_touched(struct incr_changes *c, struct memtable *touched,
 	return r < 0 ? r : 0;
 }
 
-static int by_transactions(struct incr_store *st, struct incr_changes *c, uint64_t low,
-			   uint64_t high, struct incr_error *err)
+static int by_transactions(struct incr_store *st, struct incr_changes *c,
+			   uint64_t low, uint64_t high, struct incr_error *err)
 {
 	struct memtable *touched;
 	int r;
@@ -189,16 +192,18 @@ static int by_transactions(struct incr_store *st, struct incr_changes *c, uint64
 
 /* ---- by walking both views ---- */
 
-static int compare_heads(const struct view_walk *a, int a_state, const struct view_walk *b,
-			 int b_state)
+static int compare_heads(const struct view_walk *a, int a_state,
+			 const struct view_walk *b, int b_state)
 {
 	if (a_state || b_state)
 		return a_state ? 1 : -1;
-	return table_key_compare(a->path, a->path_length, b->path, b->path_length);
+	return table_key_compare(a->path, a->path_length, b->path,
+				 b->path_length);
 }
 
-static int walk_both(struct incr_changes *c, struct view_walk *from, struct view_walk *to,
-		     uint64_t remover, struct incr_error *err)
+static int walk_both(struct incr_changes *c, struct view_walk *from,
+		     struct view_walk *to, uint64_t remover,
+		     struct incr_error *err)
 {
 	int f = view_walk_seek(from, NULL, 0, err);
 	int t = f < 0 ? f : view_walk_seek(to, NULL, 0, err);
@@ -227,7 +232,8 @@ static int by_walking(struct incr_changes *c, struct incr_error *err)
 {
 	struct view_walk from, to;
 	/* between views with different starts it was the SNAPSHOT that removed */
-	uint64_t remover = c->to->start != c->from->start ? c->to->start : c->to->txn;
+	uint64_t remover = c->to->start != c->from->start ? c->to->start :
+							    c->to->txn;
 	int r = view_walk_init(&from, c->from, err);
 
 	if (r < 0)
@@ -240,7 +246,8 @@ static int by_walking(struct incr_changes *c, struct incr_error *err)
 	return r;
 }
 
-static int compare_views(struct incr_store *st, struct incr_changes *c, struct incr_error *err)
+static int compare_views(struct incr_store *st, struct incr_changes *c,
+			 struct incr_error *err)
 {
 	uint64_t a = c->from->txn, b = c->to->txn;
 	bool is_on_path = false;
@@ -250,7 +257,8 @@ static int compare_views(struct incr_store *st, struct incr_changes *c, struct i
 		return by_walking(c, err);
 	if (a == b)
 		return 0;
-	r = incr_txn_is_on_path(st, a < b ? a : b, a < b ? b : a, &is_on_path, err);
+	r = incr_txn_is_on_path(st, a < b ? a : b, a < b ? b : a, &is_on_path,
+				err);
 	if (r < 0)
 		return r;
 	if (!is_on_path)
@@ -266,7 +274,8 @@ static int make_views(struct incr_changes *c, struct incr_error *err)
 
 		if (memtable_freeze(s->m) < 0)
 			return incr_fail_nomem(err);
-		r = view_new_changes(c->to, s->m, s->n_files, s->size, &s->view, err);
+		r = view_new_changes(c->to, s->m, s->n_files, s->size, &s->view,
+				     err);
 		if (r < 0)
 			return r;
 	}
@@ -297,7 +306,8 @@ int incr_changes_new(struct incr_view *from, struct incr_view *to,
 	return 0;
 }
 
-struct incr_view *incr_changes_view(struct incr_changes *c, enum incr_change which)
+struct incr_view *incr_changes_view(struct incr_changes *c,
+				    enum incr_change which)
 {
 	return c->sides[which - 1].view;
 }
@@ -311,7 +321,8 @@ static int start_iteration(struct incr_changes *c, struct incr_error *err)
 		int r = incr_view_iter_new(s->view, NULL, 0, &s->iter, err);
 
 		if (r == 0)
-			s->state = r = incr_view_iter_next(s->iter, &s->node, err);
+			s->state = r =
+				incr_view_iter_next(s->iter, &s->node, err);
 		if (r < 0)
 			return r;
 	}
@@ -327,15 +338,18 @@ static struct side *first_side(struct incr_changes *c)
 		struct side *s = &c->sides[i];
 
 		if (!s->state &&
-		    (!first || table_key_compare(s->node.path, s->node.path_length,
-						 first->node.path, first->node.path_length) < 0))
+		    (!first ||
+		     table_key_compare(s->node.path, s->node.path_length,
+				       first->node.path,
+				       first->node.path_length) < 0))
 			first = s;
 	}
 	return first;
 }
 
 /* Who made the change that the side's iterator stands at. */
-static int change_txn_of(const struct side *s, uint64_t *out_txn, struct incr_error *err)
+static int change_txn_of(const struct side *s, uint64_t *out_txn,
+			 struct incr_error *err)
 {
 	struct state_key k;
 	struct table_entry e;
@@ -353,8 +367,9 @@ static int change_txn_of(const struct side *s, uint64_t *out_txn, struct incr_er
 	return 0;
 }
 
-int incr_changes_next(struct incr_changes *c, enum incr_change *out_change, struct incr_node *node,
-		      uint64_t *out_txn, struct incr_error *err)
+int incr_changes_next(struct incr_changes *c, enum incr_change *out_change,
+		      struct incr_node *node, uint64_t *out_txn,
+		      struct incr_error *err)
 {
 	struct incr_node given;
 	struct side *s;

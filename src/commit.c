@@ -20,7 +20,9 @@ static int find_stored(void *closure, const char *path, size_t length,
 		       struct manifest_entry *out_entry, struct incr_error *err)
 {
 	struct incr_view *view = closure;
-	struct manifest_entry e = { .op = MANIFEST_PUT, .path = path, .path_length = length };
+	struct manifest_entry e = { .op = MANIFEST_PUT,
+				    .path = path,
+				    .path_length = length };
 	struct version v;
 	struct view_walk w;
 	int r = view_walk_init(&w, view, err);
@@ -40,8 +42,8 @@ static int find_stored(void *closure, const char *path, size_t length,
 	return 0;
 }
 
-void commit_ingest_options(struct incr_store *st, struct incr_view *view, bool drops_unchanged,
-			   struct ingest_options *out)
+void commit_ingest_options(struct incr_store *st, struct incr_view *view,
+			   bool drops_unchanged, struct ingest_options *out)
 {
 	*out = (struct ingest_options){
 		.io = st->io,
@@ -54,15 +56,18 @@ void commit_ingest_options(struct incr_store *st, struct incr_view *view, bool d
 	memcpy(out->uuid, st->uuid, sizeof(out->uuid));
 }
 
-static int check_text(const char *what, const char *text, struct incr_error *err)
+static int check_text(const char *what, const char *text,
+		      struct incr_error *err)
 {
 	if (text && !name_is_utf8(text, strlen(text)))
-		return incr_fail(err, INCR_E_INVALID, "bad-text", what, "it is not UTF-8");
+		return incr_fail(err, INCR_E_INVALID, "bad-text", what,
+				 "it is not UTF-8");
 	return 0;
 }
 
-int commit_fill_texts(const struct incr_txn_options *options, struct commit_texts *texts,
-		      struct commit_item *item, struct incr_error *err)
+int commit_fill_texts(const struct incr_txn_options *options,
+		      struct commit_texts *texts, struct commit_item *item,
+		      struct incr_error *err)
 {
 	const char *origin = options->origin ? options->origin : "user";
 	int r = name_check_origin(origin, strlen(origin), err);
@@ -70,9 +75,11 @@ int commit_fill_texts(const struct incr_txn_options *options, struct commit_text
 	if (r == 0)
 		r = check_text("the message", options->message, err);
 	for (size_t i = 0; r == 0 && i < options->meta.n; i++) {
-		r = check_text("a metadata key", options->meta.items[i].key, err);
+		r = check_text("a metadata key", options->meta.items[i].key,
+			       err);
 		if (r == 0)
-			r = check_text("a metadata value", options->meta.items[i].value, err);
+			r = check_text("a metadata value",
+				       options->meta.items[i].value, err);
 	}
 	if (r < 0)
 		return r;
@@ -82,7 +89,8 @@ int commit_fill_texts(const struct incr_txn_options *options, struct commit_text
 	item->origin = text_of(origin);
 	item->user = text_of(texts->user);
 	item->message = text_of(options->message);
-	item->pairs = (struct text){ (const char *)texts->pairs.data, texts->pairs.size };
+	item->pairs = (struct text){ (const char *)texts->pairs.data,
+				     texts->pairs.size };
 	return 0;
 }
 
@@ -100,41 +108,51 @@ static const char *base_name(const char *path)
 }
 
 /* prefix/name, owned by @out. */
-static int join(const char *prefix, const char *name, struct buf *out, struct incr_error *err)
+static int join(const char *prefix, const char *name, struct buf *out,
+		struct incr_error *err)
 {
 	bool has_prefix = prefix && *prefix;
 
-	if ((has_prefix && (buf_put(out, prefix, strlen(prefix)) < 0 || buf_put(out, "/", 1) < 0)) ||
+	if ((has_prefix && (buf_put(out, prefix, strlen(prefix)) < 0 ||
+			    buf_put(out, "/", 1) < 0)) ||
 	    buf_put(out, name, strlen(name) + 1) < 0)
 		return incr_fail_nomem(err);
 	return 0;
 }
 
-static int add_source(struct incr_store *st, struct ingest *g, const struct incr_source *s,
-		      struct incr_error *err)
+static int add_source(struct incr_store *st, struct ingest *g,
+		      const struct incr_source *s, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf name = BUF_INIT;
 	int fd, r;
 
 	if (s->kind == INCR_SOURCE_STREAM) {
 		r = join(s->prefix, s->name ? s->name : "", &name, err);
-		return r < 0 ? r : ingest_add_stream(g, s->fd, (const char *)name.data, err);
+		return r < 0 ? r :
+			       ingest_add_stream(g, s->fd,
+						 (const char *)name.data, err);
 	}
 	/* a link given by name is followed, as cp and tar do with their arguments */
-	fd = st->io->open_at(st->io, AT_FDCWD, s->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
+	fd = st->io->open_at(st->io, AT_FDCWD, s->path,
+			     O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0);
 	if (fd >= 0) {
 		(void)io_close(st->io, fd); /* only looked at */
 		return ingest_add_tree(g, AT_FDCWD, s->path, s->prefix, err);
 	}
 	if (fd != -ENOTDIR)
-		return incr_fail_errno(err, -fd, s->path, "cannot open the source");
+		return incr_fail_errno(err, -fd, s->path,
+				       "cannot open the source");
 	r = join(s->prefix, s->name ? s->name : base_name(s->path), &name, err);
-	return r < 0 ? r : ingest_add_file(g, AT_FDCWD, s->path, (const char *)name.data, err);
+	return r < 0 ? r :
+		       ingest_add_file(g, AT_FDCWD, s->path,
+				       (const char *)name.data, err);
 }
 
-static int ingest_sources(struct incr_store *st, const struct ingest_options *options,
+static int ingest_sources(struct incr_store *st,
+			  const struct ingest_options *options,
 			  const struct incr_source *sources, size_t n_sources,
-			  struct ingest_result *out_content, struct incr_error *err)
+			  struct ingest_result *out_content,
+			  struct incr_error *err)
 {
 	struct ingest *g;
 	int r = ingest_new(options, &g, err);
@@ -150,9 +168,11 @@ static int ingest_sources(struct incr_store *st, const struct ingest_options *op
 }
 
 /* The lock on the branch is held; its head may still move by other commits. */
-static int commit_on(struct incr_store *st, const struct incr_txn_options *options,
-		     const struct state_branch *branch, const struct incr_source *sources,
-		     size_t n_sources, struct commit_item *item, struct incr_error *err)
+static int commit_on(struct incr_store *st,
+		     const struct incr_txn_options *options,
+		     const struct state_branch *branch,
+		     const struct incr_source *sources, size_t n_sources,
+		     struct commit_item *item, struct incr_error *err)
 {
 	struct commit_request request = { .n_items = 1, .items = item };
 	struct ingest_options ingest_options;
@@ -163,14 +183,16 @@ static int commit_on(struct incr_store *st, const struct incr_txn_options *optio
 	int r = 0;
 
 	if (compares)
-		r = incr_view_open(st, options->dataset_id, branch->head, &view, err);
+		r = incr_view_open(st, options->dataset_id, branch->head, &view,
+				   err);
 	if (r < 0)
 		return r;
 	commit_ingest_options(st, view, drops, &ingest_options);
 	ingest_options.skips_special = options->skips_special;
 	ingest_options.progress = options->progress;
 	ingest_options.progress_closure = options->progress_closure;
-	r = ingest_sources(st, &ingest_options, sources, n_sources, &content, err);
+	r = ingest_sources(st, &ingest_options, sources, n_sources, &content,
+			   err);
 	incr_view_unref(view);
 	if (r < 0)
 		return r;
@@ -191,7 +213,8 @@ static int commit_on(struct incr_store *st, const struct incr_txn_options *optio
 }
 
 /* One try, on the branch as it is now. */
-static int commit_once(struct incr_store *st, const struct incr_txn_options *options,
+static int commit_once(struct incr_store *st,
+		       const struct incr_txn_options *options,
 		       const struct incr_source *sources, size_t n_sources,
 		       struct commit_item *item, struct incr_error *err)
 {
@@ -200,8 +223,8 @@ static int commit_once(struct incr_store *st, const struct incr_txn_options *opt
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
-				      err);
+		r = store_find_branch(st, options->dataset_id, options->branch,
+				      &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	if (r < 0)
@@ -214,8 +237,8 @@ static int commit_once(struct incr_store *st, const struct incr_txn_options *opt
 }
 
 /* Sources can be read again after a lost race, unless one is a stream. */
-static bool can_repeat(const struct incr_txn_options *options, const struct incr_source *sources,
-		       size_t n_sources)
+static bool can_repeat(const struct incr_txn_options *options,
+		       const struct incr_source *sources, size_t n_sources)
 {
 	for (size_t i = 0; i < n_sources; i++)
 		if (sources[i].kind == INCR_SOURCE_STREAM)
@@ -223,7 +246,8 @@ static bool can_repeat(const struct incr_txn_options *options, const struct incr
 	return !options->has_expect;
 }
 
-static int commit_locked(struct incr_store *st, const struct incr_txn_options *options,
+static int commit_locked(struct incr_store *st,
+			 const struct incr_txn_options *options,
 			 const struct incr_source *sources, size_t n_sources,
 			 struct commit_item *item, struct incr_error *err)
 {
@@ -231,10 +255,11 @@ static int commit_locked(struct incr_store *st, const struct incr_txn_options *o
 
 	for (int i = 0;; i++) {
 		struct incr_error why = INCR_ERROR_INIT;
-		int r = commit_once(st, options, sources, n_sources, item, &why);
+		int r = commit_once(st, options, sources, n_sources, item,
+				    &why);
 
-		if (r == INCR_E_CONFLICT && !strcmp(why.word, "branch-moved") && repeats &&
-		    i < RACES_MAX) {
+		if (r == INCR_E_CONFLICT && !strcmp(why.word, "branch-moved") &&
+		    repeats && i < RACES_MAX) {
 			incr_error_release(&why);
 			continue;
 		}
@@ -262,8 +287,8 @@ int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
 	if (r == 0)
 		r = commit_fill_texts(options, &texts, &item, err);
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
-				      err);
+		r = store_find_branch(st, options->dataset_id, options->branch,
+				      &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)

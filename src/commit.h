@@ -39,8 +39,8 @@ struct commit_request {
 	/* The record of the build that the transactions come from, made when their numbers are
 	 * known: @out is empty.  NULL: none. */
 	int (*encode_build)(void *closure, const struct commit_request *request,
-			    struct fact_build *out_build, struct buf *out_payload,
-			    struct incr_error *err);
+			    struct fact_build *out_build,
+			    struct buf *out_payload, struct incr_error *err);
 	void *closure;
 	uint64_t build; /* number; 0: none */
 };
@@ -50,7 +50,8 @@ struct commit_request {
  * content (packs) is the caller's to discard.
  *   INCR_E_CONFLICT "append-collision", "path-conflict", "branch-moved", "open-transaction"
  */
-int commit_append(struct incr_store *st, struct commit_request *request, struct incr_error *err);
+int commit_append(struct incr_store *st, struct commit_request *request,
+		  struct incr_error *err);
 
 /* Work out item->effect against @head; INCR_E_CONFLICT as above.  commit_check.c */
 int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
@@ -60,15 +61,16 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
  * Options for an ingest that compares with what stands in @view (NULL: nothing).
  * @view is borrowed until the ingest is freed.
  */
-void commit_ingest_options(struct incr_store *st, struct incr_view *view, bool drops_unchanged,
-			   struct ingest_options *out);
+void commit_ingest_options(struct incr_store *st, struct incr_view *view,
+			   bool drops_unchanged, struct ingest_options *out);
 
 /* origin, user, message, pairs of public options, checked and encoded into @storage. */
 struct commit_texts {
 	char user[256];
 	struct buf pairs;
 };
-int commit_fill_texts(const struct incr_txn_options *options, struct commit_texts *texts,
-		      struct commit_item *item, struct incr_error *err);
+int commit_fill_texts(const struct incr_txn_options *options,
+		      struct commit_texts *texts, struct commit_item *item,
+		      struct incr_error *err);
 
 #endif

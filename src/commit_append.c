@@ -12,8 +12,10 @@
 /* Everything of one item that a look at the store gives. */
 struct landing {
 	struct buf storage; /* owned */
-	struct state_branch branch; /* texts in storage; of a new branch only head and line */
-	struct buf manifest; /* owned: the encoded descriptor of a manifest in a pack */
+	struct state_branch
+		branch; /* texts in storage; of a new branch only head and line */
+	struct buf
+		manifest; /* owned: the encoded descriptor of a manifest in a pack */
 };
 
 static void landings_release(struct landing *landings, size_t n)
@@ -25,13 +27,16 @@ static void landings_release(struct landing *landings, size_t n)
 	free(landings);
 }
 
-static int branch_moved(const struct commit_item *item, uint64_t head, struct incr_error *err)
+static int branch_moved(const struct commit_item *item, uint64_t head,
+			struct incr_error *err)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "t%" PRIu64, head);
-	return incr_fail(err, INCR_E_CONFLICT, "branch-moved", head ? name : "an empty branch",
-			 "the branch is not at t%" PRIu64 " any more", item->expect);
+	return incr_fail(err, INCR_E_CONFLICT, "branch-moved",
+			 head ? name : "an empty branch",
+			 "the branch is not at t%" PRIu64 " any more",
+			 item->expect);
 }
 
 /* The branch as it is now, or as it will be made. */
@@ -43,10 +48,12 @@ static int find_landing(struct incr_store *st, const struct commit_item *item,
 	int r;
 
 	if (!item->branch_id) {
-		r = state_branch_id(st->index, item->dataset_id, item->new_branch.name, &id, err);
+		r = state_branch_id(st->index, item->dataset_id,
+				    item->new_branch.name, &id, err);
 		if (r == 0)
-			return incr_fail(err, INCR_E_CONFLICT, "branch-moved", NULL,
-					 "the branch was made by somebody else meanwhile");
+			return incr_fail(
+				err, INCR_E_CONFLICT, "branch-moved", NULL,
+				"the branch was made by somebody else meanwhile");
 		*b = (struct state_branch){ .fact = item->new_branch,
 					    .head = item->new_branch.at };
 		return r < 0 ? r : 0;
@@ -60,8 +67,8 @@ static int find_landing(struct incr_store *st, const struct commit_item *item,
 	return r;
 }
 
-static int check_item(struct incr_store *st, struct commit_item *item, struct landing *landing,
-		      struct incr_error *err)
+static int check_item(struct incr_store *st, struct commit_item *item,
+		      struct landing *landing, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_dataset d;
@@ -88,8 +95,9 @@ static int check_items(struct incr_store *st, struct commit_request *request,
 	return r;
 }
 
-static int view_start_of(struct incr_store *st, const struct commit_item *item, uint64_t head,
-			 uint64_t *out_start, struct incr_error *err)
+static int view_start_of(struct incr_store *st, const struct commit_item *item,
+			 uint64_t head, uint64_t *out_start,
+			 struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_txn t;
@@ -105,9 +113,10 @@ static int view_start_of(struct incr_store *st, const struct commit_item *item, 
 	return r;
 }
 
-static int fill_fact(struct incr_store *st, const struct commit_request *request,
-		     const struct commit_item *item, struct landing *landing, struct fact_txn *f,
-		     struct incr_error *err)
+static int fill_fact(struct incr_store *st,
+		     const struct commit_request *request,
+		     const struct commit_item *item, struct landing *landing,
+		     struct fact_txn *f, struct incr_error *err)
 {
 	const struct ingest_result *content = item->content;
 	int r;
@@ -137,8 +146,9 @@ static int fill_fact(struct incr_store *st, const struct commit_request *request
 		return r;
 	if (content->is_inline) {
 		f->manifest_kind = FACT_MANIFEST_INLINE;
-		f->manifest = (struct text){ (const char *)content->manifest.data,
-					     content->manifest.size };
+		f->manifest =
+			(struct text){ (const char *)content->manifest.data,
+				       content->manifest.size };
 		return 0;
 	}
 	f->manifest_kind = FACT_MANIFEST_PACK;
@@ -158,7 +168,8 @@ static void number_items(struct incr_store *st, struct commit_request *request,
 	for (size_t i = 0; i < request->n_items; i++) {
 		struct commit_item *item = &request->items[i];
 
-		item->number = item->open_number ? item->open_number : next.next_txn++;
+		item->number = item->open_number ? item->open_number :
+						   next.next_txn++;
 		if (item->branch_id)
 			continue;
 		landings[i].branch.fact.id = next.next_branch++;
@@ -172,7 +183,8 @@ static int append_record(struct incr_store *st, struct commit_request *request,
 			 struct landing *landings, struct commit_record *record,
 			 struct incr_error *err)
 {
-	_cleanup_buf_ struct buf head = BUF_INIT, frames = BUF_INIT, payload = BUF_INIT;
+	_cleanup_buf_ struct buf head = BUF_INIT, frames = BUF_INIT,
+				 payload = BUF_INIT;
 	int r = 0;
 
 	number_items(st, request, landings);
@@ -180,38 +192,47 @@ static int append_record(struct incr_store *st, struct commit_request *request,
 		const struct ingest_result *content = request->items[i].content;
 		struct fact_txn *f = &record->txns[record->n_txns];
 
-		r = fill_fact(st, request, &request->items[i], &landings[i], f, err);
+		r = fill_fact(st, request, &request->items[i], &landings[i], f,
+			      err);
 		if (r < 0)
 			return r;
 		record->n_txns++;
 		f->frames_off = frames.size;
 		if (!request->items[i].branch_id)
-			record->branches[record->n_branches++] = landings[i].branch.fact;
-		if (content->is_inline && buf_put(&frames, content->inline_frames.data,
-						  content->inline_frames.size) < 0)
+			record->branches[record->n_branches++] =
+				landings[i].branch.fact;
+		if (content->is_inline &&
+		    buf_put(&frames, content->inline_frames.data,
+			    content->inline_frames.size) < 0)
 			return incr_fail_nomem(err);
 	}
 	if (request->encode_build) {
 		record->has_build = true;
-		r = request->encode_build(request->closure, request, &record->build, &payload, err);
+		r = request->encode_build(request->closure, request,
+					  &record->build, &payload, err);
 		if (r < 0)
 			return r;
-		record->build.payload = (struct text){ (const char *)payload.data, payload.size };
+		record->build.payload =
+			(struct text){ (const char *)payload.data,
+				       payload.size };
 	}
 	if (commit_record_encode(record, &head) < 0)
 		return incr_fail_nomem(err);
 	return store_append(st, FACT_COMMIT, &head, &frames, err);
 }
 
-int commit_append(struct incr_store *st, struct commit_request *request, struct incr_error *err)
+int commit_append(struct incr_store *st, struct commit_request *request,
+		  struct incr_error *err)
 {
 	struct commit_record record = { 0 };
-	struct landing *landings = calloc(request->n_items + 1, sizeof(*landings));
+	struct landing *landings =
+		calloc(request->n_items + 1, sizeof(*landings));
 	struct lock lock;
 	int r;
 
 	record.txns = calloc(request->n_items + 1, sizeof(*record.txns));
-	record.branches = calloc(request->n_items + 1, sizeof(*record.branches));
+	record.branches =
+		calloc(request->n_items + 1, sizeof(*record.branches));
 	if (!landings || !record.txns || !record.branches) {
 		r = incr_fail_nomem(err);
 		goto undo;

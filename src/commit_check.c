@@ -20,7 +20,8 @@ struct check {
 	struct incr_view *view;
 	struct view_walk walk;
 	uint64_t files, size; /* of the view, as it becomes */
-	char good_dir[NAME_PATH_MAX + 1]; /* no file stands where this directory does */
+	char good_dir[NAME_PATH_MAX +
+		      1]; /* no file stands where this directory does */
 	size_t good_length;
 	size_t n_collisions;
 };
@@ -30,7 +31,8 @@ static void note_collision(struct check *c, const struct manifest_entry *e)
 	const char *word = c->item->collision_word;
 
 	if (!c->n_collisions++) {
-		incr_fail(c->err, INCR_E_CONFLICT, word ? word : "append-collision", NULL,
+		incr_fail(c->err, INCR_E_CONFLICT,
+			  word ? word : "append-collision", NULL,
 			  "an append may not touch paths that exist");
 		incr_hint(c->err, "use --type update to replace them");
 	}
@@ -53,7 +55,8 @@ static int check_parents(struct check *c, const struct manifest_entry *e)
 
 	while (dir && e->path[dir - 1] != '/')
 		dir--;
-	if (!dir || (dir == c->good_length && !memcmp(c->good_dir, e->path, dir)))
+	if (!dir ||
+	    (dir == c->good_length && !memcmp(c->good_dir, e->path, dir)))
 		return 0;
 	for (size_t i = 1; i < dir; i++) {
 		int r;
@@ -117,7 +120,8 @@ static int check_remove(struct check *c, const struct manifest_entry *e)
 	int r = view_walk_find(&c->walk, e->path, e->path_length, c->err);
 
 	if (r)
-		return r < 0 ? r : 0; /* a path that is not there: nothing to take away */
+		return r < 0 ? r :
+			       0; /* a path that is not there: nothing to take away */
 	r = view_walk_version(&c->walk, &old, c->err);
 	if (r < 0)
 		return r;
@@ -133,14 +137,17 @@ static int check_entries(struct check *c)
 	struct manifest_reader *m;
 	const struct manifest_entry *e;
 	int r = content->is_inline ?
-			manifest_reader_new_memory(content->manifest.data, content->manifest.size,
-						   0, &m) :
-			manifest_reader_new_content(c->st->reader, &content->manifest_content, &m);
+			manifest_reader_new_memory(content->manifest.data,
+						   content->manifest.size, 0,
+						   &m) :
+			manifest_reader_new_content(
+				c->st->reader, &content->manifest_content, &m);
 
 	if (r < 0)
 		return incr_fail_nomem(c->err);
 	while ((r = manifest_reader_next(m, &e, c->err)) == 0) {
-		r = e->op == MANIFEST_PUT ? check_put(c, e) : check_remove(c, e);
+		r = e->op == MANIFEST_PUT ? check_put(c, e) :
+					    check_remove(c, e);
 		if (r < 0)
 			break;
 	}
@@ -155,7 +162,8 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
 	int r;
 
 	if (item->type == INCR_SNAPSHOT) {
-		item->effect = (struct commit_effect){ true, head, item->content->n_put,
+		item->effect = (struct commit_effect){ true, head,
+						       item->content->n_put,
 						       item->content->size };
 		return 0;
 	}
@@ -172,6 +180,7 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
 	view_walk_release(&c.walk);
 	incr_view_unref(c.view);
 	if (r == 0)
-		item->effect = (struct commit_effect){ true, head, c.files, c.size };
+		item->effect =
+			(struct commit_effect){ true, head, c.files, c.size };
 	return r;
 }

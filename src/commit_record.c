@@ -34,7 +34,8 @@ int commit_record_encode(const struct commit_record *r, struct buf *out)
 		e = fact_encode_build(&r->build, out);
 	if (e < 0)
 		return e;
-	put_u32(out->data + start, (uint32_t)(out->size - start - COMMIT_RECORD_HEAD_OFF));
+	put_u32(out->data + start,
+		(uint32_t)(out->size - start - COMMIT_RECORD_HEAD_OFF));
 	return 0;
 }
 
@@ -42,7 +43,8 @@ static int decode_head(struct cursor *c, struct commit_record *out)
 {
 	uint64_t n = cursor_varint(c);
 
-	if (c->is_bad || n > COMMIT_RECORD_TXNS_MAX || n > cursor_left(c) / FACT_SIZE_MIN)
+	if (c->is_bad || n > COMMIT_RECORD_TXNS_MAX ||
+	    n > cursor_left(c) / FACT_SIZE_MIN)
 		return INCR_E_CORRUPT;
 	out->branches = calloc(n ? n : 1, sizeof(*out->branches));
 	if (!out->branches)
@@ -51,7 +53,8 @@ static int decode_head(struct cursor *c, struct commit_record *out)
 		if (fact_decode_branch(c, &out->branches[out->n_branches]) < 0)
 			return INCR_E_CORRUPT;
 	n = cursor_varint(c);
-	if (c->is_bad || n > COMMIT_RECORD_TXNS_MAX || n > cursor_left(c) / FACT_SIZE_MIN)
+	if (c->is_bad || n > COMMIT_RECORD_TXNS_MAX ||
+	    n > cursor_left(c) / FACT_SIZE_MIN)
 		return INCR_E_CORRUPT;
 	out->txns = calloc(n ? n : 1, sizeof(*out->txns));
 	if (!out->txns)
@@ -65,7 +68,8 @@ static int decode_head(struct cursor *c, struct commit_record *out)
 	return c->is_bad || cursor_left(c) ? INCR_E_CORRUPT : 0;
 }
 
-int commit_record_decode(const uint8_t *payload, size_t size, struct commit_record *out)
+int commit_record_decode(const uint8_t *payload, size_t size,
+			 struct commit_record *out)
 {
 	struct cursor c = cursor_over(payload, size);
 	uint32_t head_size = cursor_u32(&c);

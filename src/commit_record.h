@@ -26,6 +26,7 @@ struct commit_record {
 void commit_record_release(struct commit_record *r);
 /* Everything but the frames: the first of the record's two payload parts. */
 int commit_record_encode(const struct commit_record *r, struct buf *out);
-int commit_record_decode(const uint8_t *payload, size_t size, struct commit_record *out);
+int commit_record_decode(const uint8_t *payload, size_t size,
+			 struct commit_record *out);
 
 #endif

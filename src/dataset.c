@@ -20,7 +20,8 @@ void incr_dataset_info_release(struct incr_dataset_info *info)
 static int info_of(const struct state_dataset *d, struct incr_dataset_info *out,
 		   struct incr_error *err)
 {
-	struct incr_dataset_info info = { .id = d->fact.id, .created_ns = d->fact.time_ns };
+	struct incr_dataset_info info = { .id = d->fact.id,
+					  .created_ns = d->fact.time_ns };
 	int r = fact_pairs_decode(d->fact.pairs, &info.meta, err);
 
 	if (r < 0)
@@ -35,7 +36,8 @@ static int info_of(const struct state_dataset *d, struct incr_dataset_info *out,
 	return 0;
 }
 
-int incr_dataset_by_id(struct incr_store *st, uint64_t id, struct incr_dataset_info *out_info,
+int incr_dataset_by_id(struct incr_store *st, uint64_t id,
+		       struct incr_dataset_info *out_info,
 		       struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
@@ -45,7 +47,8 @@ int incr_dataset_by_id(struct incr_store *st, uint64_t id, struct incr_dataset_i
 	return r < 0 ? r : info_of(&d, out_info, err);
 }
 
-int incr_dataset_find(struct incr_store *st, const char *name, struct incr_dataset_info *out_info,
+int incr_dataset_find(struct incr_store *st, const char *name,
+		      struct incr_dataset_info *out_info,
 		      struct incr_error *err)
 {
 	uint64_t id;
@@ -55,7 +58,8 @@ int incr_dataset_find(struct incr_store *st, const char *name, struct incr_datas
 		return r;
 	r = state_dataset_id(st->index, text_of(name), &id, err);
 	if (r == 1) {
-		incr_fail(err, INCR_E_NOTFOUND, "no-such-dataset", name, "no such dataset");
+		incr_fail(err, INCR_E_NOTFOUND, "no-such-dataset", name,
+			  "no such dataset");
 		incr_hint(err, "incrctl dataset create %s", name);
 		return INCR_E_NOTFOUND;
 	}
@@ -72,7 +76,8 @@ int incr_dataset_list(struct incr_store *st, incr_dataset_fn fn, void *closure,
 	if (r == 0)
 		r = it->seek(it, &kind, 1, err);
 	for (; r == 0 && it->entry.key[0] == kind; r = it->next(it, err)) {
-		struct cursor c = cursor_over(it->entry.value, it->entry.value_size);
+		struct cursor c =
+			cursor_over(it->entry.value, it->entry.value_size);
 		struct incr_dataset_info info = { 0 };
 
 		r = incr_dataset_by_id(st, cursor_varint(&c), &info, err);
@@ -86,7 +91,8 @@ int incr_dataset_list(struct incr_store *st, incr_dataset_fn fn, void *closure,
 	return r < 0 ? r : 0;
 }
 
-static int check_name_is_free(struct incr_store *st, const char *name, struct incr_error *err)
+static int check_name_is_free(struct incr_store *st, const char *name,
+			      struct incr_error *err)
 {
 	uint64_t id;
 	int r = state_dataset_id(st->index, text_of(name), &id, err);
@@ -97,12 +103,14 @@ static int check_name_is_free(struct incr_store *st, const char *name, struct in
 	return r < 0 ? r : 0;
 }
 
-int incr_dataset_create(struct incr_store *st, const char *name, const char *description,
-			const struct incr_pairs *meta, uint64_t *out_id, struct incr_error *err)
+int incr_dataset_create(struct incr_store *st, const char *name,
+			const char *description, const struct incr_pairs *meta,
+			uint64_t *out_id, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT, pairs = BUF_INIT;
 	struct incr_pairs none = { 0 };
-	struct fact_dataset f = { .name = text_of(name), .description = text_of(description) };
+	struct fact_dataset f = { .name = text_of(name),
+				  .description = text_of(description) };
 	struct lock lock;
 	char user[256];
 	int r = name_check_dataset(name, strlen(name), err);
@@ -132,16 +140,16 @@ int incr_dataset_create(struct incr_store *st, const char *name, const char *des
 	return r;
 }
 
-int incr_dataset_rename(struct incr_store *st, uint64_t id, const char *new_name,
-			struct incr_error *err)
+int incr_dataset_rename(struct incr_store *st, uint64_t id,
+			const char *new_name, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT;
 	struct state_dataset d;
 	struct lock lock;
 	int r = name_check_dataset(new_name, strlen(new_name), err);
 
-	if (r == 0 &&
-	    (buf_put_varint(&payload, id) < 0 || buf_put_text(&payload, text_of(new_name)) < 0))
+	if (r == 0 && (buf_put_varint(&payload, id) < 0 ||
+		       buf_put_text(&payload, text_of(new_name)) < 0))
 		r = incr_fail_nomem(err);
 	if (r == 0)
 		r = store_begin_append(st, &lock, err);
@@ -168,7 +176,8 @@ static int check_unused(void *closure, const struct incr_branch_info *info)
 			 "the dataset has an open transaction");
 }
 
-static int check_not_locked(struct incr_store *st, uint64_t dataset_id, struct incr_error *err)
+static int check_not_locked(struct incr_store *st, uint64_t dataset_id,
+			    struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
@@ -176,18 +185,23 @@ static int check_not_locked(struct incr_store *st, uint64_t dataset_id, struct i
 
 	if (r == 0)
 		r = it->seek(it, k.bytes, k.size, err);
-	for (; r == 0 && it->entry.key_size > k.size && !memcmp(it->entry.key, k.bytes, k.size);
+	for (; r == 0 && it->entry.key_size > k.size &&
+	       !memcmp(it->entry.key, k.bytes, k.size);
 	     r = it->next(it, err)) {
-		struct cursor c = cursor_over(it->entry.value, it->entry.value_size);
+		struct cursor c =
+			cursor_over(it->entry.value, it->entry.value_size);
 
-		if (lock_is_held(st->io, st->dirfd, LOCK_BRANCH(cursor_varint(&c))))
-			return incr_fail(err, INCR_E_BUSY, "busy", NULL,
-					 "a build or commit is using the dataset");
+		if (lock_is_held(st->io, st->dirfd,
+				 LOCK_BRANCH(cursor_varint(&c))))
+			return incr_fail(
+				err, INCR_E_BUSY, "busy", NULL,
+				"a build or commit is using the dataset");
 	}
 	return r < 0 ? r : 0;
 }
 
-int incr_dataset_delete(struct incr_store *st, uint64_t id, struct incr_error *err)
+int incr_dataset_delete(struct incr_store *st, uint64_t id,
+			struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT;
 	struct state_dataset d;
@@ -252,8 +266,8 @@ static int set_pair(struct incr_pairs *pairs, const struct incr_pair *change)
 	return 0;
 }
 
-int incr_dataset_set_meta(struct incr_store *st, uint64_t id, const struct incr_pairs *meta,
-			  struct incr_error *err)
+int incr_dataset_set_meta(struct incr_store *st, uint64_t id,
+			  const struct incr_pairs *meta, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT, encoded = BUF_INIT;
 	struct incr_dataset_info info = { 0 };
@@ -266,9 +280,10 @@ int incr_dataset_set_meta(struct incr_store *st, uint64_t id, const struct incr_
 	for (size_t i = 0; r == 0 && i < meta->n; i++)
 		if (set_pair(&info.meta, &meta->items[i]) < 0)
 			r = incr_fail_nomem(err);
-	if (r == 0 && (fact_pairs_encode(&info.meta, &encoded) < 0 ||
-		       buf_put_varint(&payload, id) < 0 ||
-		       buf_put_string(&payload, encoded.data, encoded.size) < 0))
+	if (r == 0 &&
+	    (fact_pairs_encode(&info.meta, &encoded) < 0 ||
+	     buf_put_varint(&payload, id) < 0 ||
+	     buf_put_string(&payload, encoded.data, encoded.size) < 0))
 		r = incr_fail_nomem(err);
 	if (r == 0)
 		r = store_append(st, FACT_DATASET_META, &payload, NULL, err);

@@ -34,7 +34,8 @@ struct text {
 
 struct text text_of(const char *s); /* NULL gives the empty text */
 bool text_equals(struct text a, const char *s);
-char *text_dup(struct text t); /* NUL-terminated, owned; NULL when out of memory */
+char *text_dup(
+	struct text t); /* NUL-terminated, owned; NULL when out of memory */
 
 struct fact_dataset {
 	uint64_t id;
@@ -70,7 +71,8 @@ struct fact_txn {
 	uint64_t view_files, view_size;
 	uint64_t build;
 	enum fact_manifest manifest_kind;
-	struct text manifest; /* inline: entries; pack: an encoded content descriptor */
+	struct text
+		manifest; /* inline: entries; pack: an encoded content descriptor */
 	uint64_t frames_off; /* of this transaction's frames in the record's frames */
 };
 
@@ -88,7 +90,8 @@ struct fact_schema {
 
 /* key -> value texts; a NULL value clears the key. */
 int fact_pairs_encode(const struct incr_pairs *pairs, struct buf *out);
-int fact_pairs_decode(struct text from, struct incr_pairs *out, struct incr_error *err);
+int fact_pairs_decode(struct text from, struct incr_pairs *out,
+		      struct incr_error *err);
 void incr_pairs_release(struct incr_pairs *pairs);
 int incr_pairs_copy(const struct incr_pairs *from, struct incr_pairs *out);
 

@@ -28,15 +28,21 @@ extern "C" {
 enum incr_err {
 	INCR_E_NOMEM = -1, /* out of memory */
 	INCR_E_IO = -2, /* the operating system refused; sys_errno says how */
-	INCR_E_NOSPC = -3, /* disk or quota full; nothing is lost, try again with space */
+	INCR_E_NOSPC =
+		-3, /* disk or quota full; nothing is lost, try again with space */
 	INCR_E_EXISTS = -4, /* the thing is already there */
-	INCR_E_NOTFOUND = -5, /* no such store, dataset, branch, transaction, build or path */
+	INCR_E_NOTFOUND =
+		-5, /* no such store, dataset, branch, transaction, build or path */
 	INCR_E_BUSY = -6, /* a lock did not come free in time */
-	INCR_E_CONFLICT = -7, /* branch moved, append names an existing path, open transaction */
-	INCR_E_REFUSED = -8, /* require_incremental, or a hard rule of incremental resolution */
+	INCR_E_CONFLICT =
+		-7, /* branch moved, append names an existing path, open transaction */
+	INCR_E_REFUSED =
+		-8, /* require_incremental, or a hard rule of incremental resolution */
 	INCR_E_CORRUPT = -9, /* bytes on disk do not match their checksums */
-	INCR_E_UNSUPPORTED = -10, /* a store of a newer format, or a feature this machine lacks */
-	INCR_E_INVALID = -11, /* the caller's mistake: bad name, bad option, bad source */
+	INCR_E_UNSUPPORTED =
+		-10, /* a store of a newer format, or a feature this machine lacks */
+	INCR_E_INVALID =
+		-11, /* the caller's mistake: bad name, bad option, bad source */
 	INCR_E_READONLY = -12, /* the store cannot be written */
 	INCR_E_RANGE = -13, /* a number outside its limits */
 	INCR_E_DEAD = -14, /* a sync failed on this handle: reopen the store */
@@ -64,8 +70,9 @@ INCR_API const char *incr_strerror(enum incr_err code);
 #define INCR_HASH_SIZE 16 /* XXH3-128, canonical */
 
 /* Called now and then during long work. @done of @total; total 0: not known. Never from two threads at once. */
-typedef void (*incr_progress_fn)(void *closure, uint64_t n_files_done, uint64_t size_done,
-				 uint64_t n_files_total, uint64_t size_total);
+typedef void (*incr_progress_fn)(void *closure, uint64_t n_files_done,
+				 uint64_t size_done, uint64_t n_files_total,
+				 uint64_t size_total);
 
 /* Key and value texts in the order they were given; NUL-terminated UTF-8. */
 struct incr_pair {
@@ -101,8 +108,10 @@ INCR_API int incr_store_init(const char *path, struct incr_error *err);
  * INCR_E_UNSUPPORTED "newer-format", INCR_E_CORRUPT.  A store on read-only media or
  * without write permission is opened as if is_readonly were set.
  */
-INCR_API int incr_store_open(const char *path, const struct incr_store_options *options,
-			     struct incr_store **out_store, struct incr_error *err);
+INCR_API int incr_store_open(const char *path,
+			     const struct incr_store_options *options,
+			     struct incr_store **out_store,
+			     struct incr_error *err);
 INCR_API void incr_store_close(struct incr_store *st);
 /* 36 characters and a NUL; borrowed. */
 INCR_API const char *incr_store_uuid(const struct incr_store *st);
@@ -124,23 +133,29 @@ struct incr_dataset_info {
 };
 INCR_API void incr_dataset_info_release(struct incr_dataset_info *info);
 
-INCR_API int incr_dataset_create(struct incr_store *st, const char *name, const char *description,
-				 const struct incr_pairs *meta, uint64_t *out_id,
-				 struct incr_error *err);
+INCR_API int incr_dataset_create(struct incr_store *st, const char *name,
+				 const char *description,
+				 const struct incr_pairs *meta,
+				 uint64_t *out_id, struct incr_error *err);
 INCR_API int incr_dataset_find(struct incr_store *st, const char *name,
-			       struct incr_dataset_info *out_info, struct incr_error *err);
-INCR_API int incr_dataset_by_id(struct incr_store *st, uint64_t id,
-				struct incr_dataset_info *out_info, struct incr_error *err);
-/* In name order; a non-zero return of @fn ends the walk and is returned. */
-typedef int (*incr_dataset_fn)(void *closure, const struct incr_dataset_info *info);
-INCR_API int incr_dataset_list(struct incr_store *st, incr_dataset_fn fn, void *closure,
+			       struct incr_dataset_info *out_info,
 			       struct incr_error *err);
-INCR_API int incr_dataset_rename(struct incr_store *st, uint64_t id, const char *new_name,
+INCR_API int incr_dataset_by_id(struct incr_store *st, uint64_t id,
+				struct incr_dataset_info *out_info,
+				struct incr_error *err);
+/* In name order; a non-zero return of @fn ends the walk and is returned. */
+typedef int (*incr_dataset_fn)(void *closure,
+			       const struct incr_dataset_info *info);
+INCR_API int incr_dataset_list(struct incr_store *st, incr_dataset_fn fn,
+			       void *closure, struct incr_error *err);
+INCR_API int incr_dataset_rename(struct incr_store *st, uint64_t id,
+				 const char *new_name, struct incr_error *err);
+INCR_API int incr_dataset_delete(struct incr_store *st, uint64_t id,
 				 struct incr_error *err);
-INCR_API int incr_dataset_delete(struct incr_store *st, uint64_t id, struct incr_error *err);
 /* Set (value not NULL) or clear keys. */
 INCR_API int incr_dataset_set_meta(struct incr_store *st, uint64_t id,
-				   const struct incr_pairs *meta, struct incr_error *err);
+				   const struct incr_pairs *meta,
+				   struct incr_error *err);
 
 struct incr_branch_info {
 	uint64_t id;
@@ -154,29 +169,42 @@ struct incr_branch_info {
 };
 INCR_API void incr_branch_info_release(struct incr_branch_info *info);
 
-INCR_API int incr_branch_find(struct incr_store *st, uint64_t dataset_id, const char *name,
-			      struct incr_branch_info *out_info, struct incr_error *err);
-typedef int (*incr_branch_fn)(void *closure, const struct incr_branch_info *info);
-INCR_API int incr_branch_list(struct incr_store *st, uint64_t dataset_id, incr_branch_fn fn,
-			      void *closure, struct incr_error *err);
+INCR_API int incr_branch_find(struct incr_store *st, uint64_t dataset_id,
+			      const char *name,
+			      struct incr_branch_info *out_info,
+			      struct incr_error *err);
+typedef int (*incr_branch_fn)(void *closure,
+			      const struct incr_branch_info *info);
+INCR_API int incr_branch_list(struct incr_store *st, uint64_t dataset_id,
+			      incr_branch_fn fn, void *closure,
+			      struct incr_error *err);
 /* @at: a committed transaction of the dataset; 0: a root without history. @parent: name or NULL. */
-INCR_API int incr_branch_create(struct incr_store *st, uint64_t dataset_id, const char *name,
-				const char *parent, uint64_t at, struct incr_error *err);
-INCR_API int incr_branch_delete(struct incr_store *st, uint64_t dataset_id, const char *name,
-				struct incr_error *err);
+INCR_API int incr_branch_create(struct incr_store *st, uint64_t dataset_id,
+				const char *name, const char *parent,
+				uint64_t at, struct incr_error *err);
+INCR_API int incr_branch_delete(struct incr_store *st, uint64_t dataset_id,
+				const char *name, struct incr_error *err);
 /* Rollback: move the head to @to, which must be committed, of this dataset and with data. */
-INCR_API int incr_branch_reset(struct incr_store *st, uint64_t dataset_id, const char *name,
-			       uint64_t to, struct incr_error *err);
+INCR_API int incr_branch_reset(struct incr_store *st, uint64_t dataset_id,
+			       const char *name, uint64_t to,
+			       struct incr_error *err);
 
 /* ------------------------------------------------------------------ */
 /* Transactions                                                       */
 /* ------------------------------------------------------------------ */
 
-enum incr_txn_type { INCR_SNAPSHOT = 1, INCR_APPEND = 2, INCR_UPDATE = 3, INCR_DELETE = 4 };
+enum incr_txn_type {
+	INCR_SNAPSHOT = 1,
+	INCR_APPEND = 2,
+	INCR_UPDATE = 3,
+	INCR_DELETE = 4
+};
 enum incr_txn_status { INCR_OPEN = 1, INCR_COMMITTED = 2, INCR_ABORTED = 3 };
 
-INCR_API const char *incr_txn_type_name(enum incr_txn_type type); /* "SNAPSHOT" ... */
-INCR_API const char *incr_txn_status_name(enum incr_txn_status status); /* "OPEN" ... */
+INCR_API const char *incr_txn_type_name(
+	enum incr_txn_type type); /* "SNAPSHOT" ... */
+INCR_API const char *incr_txn_status_name(
+	enum incr_txn_status status); /* "OPEN" ... */
 
 struct incr_txn_info {
 	uint64_t number; /* printed t<number> */
@@ -193,32 +221,38 @@ struct incr_txn_info {
 	int64_t opened_ns, closed_ns; /* closed_ns 0 while OPEN */
 	uint64_t parent; /* transaction before it on its path; 0: first */
 	uint64_t view_start; /* first transaction of the view it ends */
-	uint64_t n_files, n_removed, size; /* paths put, paths removed, bytes put */
+	uint64_t n_files, n_removed,
+		size; /* paths put, paths removed, bytes put */
 	uint64_t view_files, view_size; /* of the view it ends */
 	uint64_t build; /* 0: by hand */
 };
 INCR_API void incr_txn_info_release(struct incr_txn_info *info);
 
-INCR_API int incr_txn_find(struct incr_store *st, uint64_t number, struct incr_txn_info *out_info,
+INCR_API int incr_txn_find(struct incr_store *st, uint64_t number,
+			   struct incr_txn_info *out_info,
 			   struct incr_error *err);
 typedef int (*incr_txn_fn)(void *closure, const struct incr_txn_info *info);
 /* Newest first along the path of @head down to but without @after (0: to the beginning). */
-INCR_API int incr_txn_log(struct incr_store *st, uint64_t head, uint64_t after, incr_txn_fn fn,
-			  void *closure, struct incr_error *err);
+INCR_API int incr_txn_log(struct incr_store *st, uint64_t head, uint64_t after,
+			  incr_txn_fn fn, void *closure,
+			  struct incr_error *err);
 /* All OPEN transactions, by number. */
-INCR_API int incr_txn_list_open(struct incr_store *st, incr_txn_fn fn, void *closure,
-				struct incr_error *err);
+INCR_API int incr_txn_list_open(struct incr_store *st, incr_txn_fn fn,
+				void *closure, struct incr_error *err);
 /* Newest transaction on the path of @head closed at or before @time_ns; 0 when there is none. */
-INCR_API int incr_txn_at_time(struct incr_store *st, uint64_t head, int64_t time_ns,
-			      uint64_t *out_number, struct incr_error *err);
+INCR_API int incr_txn_at_time(struct incr_store *st, uint64_t head,
+			      int64_t time_ns, uint64_t *out_number,
+			      struct incr_error *err);
 /* Does @number lie on the path that ends in @head? */
-INCR_API int incr_txn_is_on_path(struct incr_store *st, uint64_t number, uint64_t head,
-				 bool *out_is_on_path, struct incr_error *err);
+INCR_API int incr_txn_is_on_path(struct incr_store *st, uint64_t number,
+				 uint64_t head, bool *out_is_on_path,
+				 struct incr_error *err);
 
 /* What every new transaction is told. */
 struct incr_txn_options {
 	uint64_t dataset_id;
-	const char *branch; /* NULL: main; created as a root if absent and named main */
+	const char *
+		branch; /* NULL: main; created as a root if absent and named main */
 	enum incr_txn_type type;
 	const char *origin; /* NULL: user */
 	const char *message; /* NULL: empty */
@@ -236,10 +270,13 @@ enum incr_source_kind { INCR_SOURCE_PATH, INCR_SOURCE_STREAM };
 
 struct incr_source {
 	enum incr_source_kind kind;
-	const char *path; /* INCR_SOURCE_PATH: a directory gives its files at their relative paths, a file its base name */
+	const char *
+		path; /* INCR_SOURCE_PATH: a directory gives its files at their relative paths, a file its base name */
 	int fd; /* INCR_SOURCE_STREAM: read to its end; borrowed */
-	const char *name; /* path in the dataset of a file or stream; NULL: base name of a file */
-	const char *prefix; /* directory in the dataset that everything goes below; may be NULL */
+	const char *
+		name; /* path in the dataset of a file or stream; NULL: base name of a file */
+	const char *
+		prefix; /* directory in the dataset that everything goes below; may be NULL */
 };
 
 /*
@@ -252,9 +289,11 @@ struct incr_source {
  *   INCR_E_INVALID   "special-file", "source-changed", "duplicate-path", "path-conflict", "bad-path"
  *   INCR_E_BUSY      a live build holds the branch
  */
-INCR_API int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
+INCR_API int incr_commit(struct incr_store *st,
+			 const struct incr_txn_options *options,
 			 const struct incr_source *sources, size_t n_sources,
-			 struct incr_txn_info *out_info, struct incr_error *err);
+			 struct incr_txn_info *out_info,
+			 struct incr_error *err);
 
 /*
  * One DELETE of paths.  Each argument equal to an existing path is that path,
@@ -266,24 +305,29 @@ struct incr_remove_flags {
 	bool is_recursive;
 	bool ignores_missing;
 };
-INCR_API int incr_remove(struct incr_store *st, const struct incr_txn_options *options,
+INCR_API int incr_remove(struct incr_store *st,
+			 const struct incr_txn_options *options,
 			 const char *const *patterns, size_t n_patterns,
-			 struct incr_remove_flags flags, struct incr_txn_info *out_info,
+			 struct incr_remove_flags flags,
+			 struct incr_txn_info *out_info,
 			 struct incr_error *err);
 
 /* OPEN transactions, by hand.  Staged content is durable when put returns. */
-INCR_API int incr_txn_begin(struct incr_store *st, const struct incr_txn_options *options,
+INCR_API int incr_txn_begin(struct incr_store *st,
+			    const struct incr_txn_options *options,
 			    uint64_t *out_number, struct incr_error *err);
 /* "already-staged" INCR_E_CONFLICT without @overwrites. */
-INCR_API int incr_txn_put(struct incr_store *st, uint64_t number, const char *path,
-			  const struct incr_source *source, bool overwrites,
-			  struct incr_error *err);
+INCR_API int incr_txn_put(struct incr_store *st, uint64_t number,
+			  const char *path, const struct incr_source *source,
+			  bool overwrites, struct incr_error *err);
 /* APPEND, UPDATE, SNAPSHOT: unstage ("committed-path" INCR_E_INVALID if only committed); DELETE: stage a removal. */
-INCR_API int incr_txn_remove(struct incr_store *st, uint64_t number, const char *path,
+INCR_API int incr_txn_remove(struct incr_store *st, uint64_t number,
+			     const char *path, struct incr_error *err);
+INCR_API int incr_txn_commit(struct incr_store *st, uint64_t number,
+			     bool rewrites, struct incr_txn_info *out_info,
 			     struct incr_error *err);
-INCR_API int incr_txn_commit(struct incr_store *st, uint64_t number, bool rewrites,
-			     struct incr_txn_info *out_info, struct incr_error *err);
-INCR_API int incr_txn_abort(struct incr_store *st, uint64_t number, struct incr_error *err);
+INCR_API int incr_txn_abort(struct incr_store *st, uint64_t number,
+			    struct incr_error *err);
 
 /* ------------------------------------------------------------------ */
 /* Views: fixed sets of path -> file version                          */
@@ -297,12 +341,14 @@ INCR_API int incr_txn_abort(struct incr_store *st, uint64_t number, struct incr_
 struct incr_view;
 
 /* The view at transaction @txn of a dataset; 0: the empty view. */
-INCR_API int incr_view_open(struct incr_store *st, uint64_t dataset_id, uint64_t txn,
-			    struct incr_view **out_view, struct incr_error *err);
+INCR_API int incr_view_open(struct incr_store *st, uint64_t dataset_id,
+			    uint64_t txn, struct incr_view **out_view,
+			    struct incr_error *err);
 INCR_API struct incr_view *incr_view_ref(struct incr_view *v);
 INCR_API void incr_view_unref(struct incr_view *v);
 INCR_API uint64_t incr_view_n_files(const struct incr_view *v);
-INCR_API uint64_t incr_view_size(const struct incr_view *v); /* bytes of all files */
+INCR_API uint64_t
+incr_view_size(const struct incr_view *v); /* bytes of all files */
 INCR_API uint64_t incr_view_dataset_id(const struct incr_view *v);
 INCR_API uint64_t incr_view_txn(const struct incr_view *v);
 INCR_API uint64_t incr_view_start(const struct incr_view *v);
@@ -332,23 +378,27 @@ struct incr_node {
 INCR_API void incr_node_release(struct incr_node *n);
 
 /* 0, or 1 when there is no such path. "" is the root. */
-INCR_API int incr_view_find(struct incr_view *v, const char *path, size_t length,
-			    struct incr_node *out_node, struct incr_error *err);
+INCR_API int incr_view_find(struct incr_view *v, const char *path,
+			    size_t length, struct incr_node *out_node,
+			    struct incr_error *err);
 /* The node at a place and depth given before by this view; INCR_E_RANGE otherwise. */
 INCR_API int incr_view_at(struct incr_view *v, uint64_t place, uint8_t depth,
 			  struct incr_node *out_node, struct incr_error *err);
 
 /* Files in byte order of their paths, from the first one >= @from (NULL: all). */
 struct incr_view_iter;
-INCR_API int incr_view_iter_new(struct incr_view *v, const char *from, size_t length,
-				struct incr_view_iter **out_iter, struct incr_error *err);
+INCR_API int incr_view_iter_new(struct incr_view *v, const char *from,
+				size_t length, struct incr_view_iter **out_iter,
+				struct incr_error *err);
 /* 0, or 1 at the end. @node is reused: init once, release once. */
-INCR_API int incr_view_iter_next(struct incr_view_iter *it, struct incr_node *node,
+INCR_API int incr_view_iter_next(struct incr_view_iter *it,
+				 struct incr_node *node,
 				 struct incr_error *err);
 INCR_API void incr_view_iter_free(struct incr_view_iter *it);
 
 /* Shell-like glob over a whole path: `*` and `?` do not cross '/', `**` does, `[...]` sets, `\` escapes. */
-INCR_API bool incr_glob_match(const char *glob, const char *path, size_t path_length);
+INCR_API bool incr_glob_match(const char *glob, const char *path,
+			      size_t path_length);
 
 /*
  * Entries of one directory in byte order, in time and memory that follow the
@@ -357,16 +407,19 @@ INCR_API bool incr_glob_match(const char *glob, const char *path, size_t path_le
  * 0, or INCR_E_NOTFOUND; next: 0, or 1 at the end; node->path is the whole path.
  */
 struct incr_dir_iter;
-INCR_API int incr_dir_iter_new(struct incr_view *v, const char *dir, size_t length,
-			       uint64_t after_place, uint8_t after_depth,
-			       struct incr_dir_iter **out_iter, struct incr_error *err);
-INCR_API int incr_dir_iter_next(struct incr_dir_iter *it, struct incr_node *node,
-				struct incr_error *err);
+INCR_API int incr_dir_iter_new(struct incr_view *v, const char *dir,
+			       size_t length, uint64_t after_place,
+			       uint8_t after_depth,
+			       struct incr_dir_iter **out_iter,
+			       struct incr_error *err);
+INCR_API int incr_dir_iter_next(struct incr_dir_iter *it,
+				struct incr_node *node, struct incr_error *err);
 INCR_API void incr_dir_iter_free(struct incr_dir_iter *it);
 
 /* Read a file of a view: up to @size bytes; *out_size is less only at its end. Thread-safe. */
-INCR_API int incr_file_read(struct incr_view *v, const struct incr_node *file, uint64_t off,
-			    void *data, size_t size, size_t *out_size, struct incr_error *err);
+INCR_API int incr_file_read(struct incr_view *v, const struct incr_node *file,
+			    uint64_t off, void *data, size_t size,
+			    size_t *out_size, struct incr_error *err);
 /*
  * The decoded frame that holds a small file whole (files that share one are
  * neighbours in path order): *out_off is where the file starts in it.  Returns
@@ -381,9 +434,11 @@ struct incr_frame_ref {
 	const void *handle;
 };
 INCR_API int incr_file_frame(struct incr_view *v, const struct incr_node *file,
-			     struct incr_frame_ref *out_ref, struct incr_error *err);
+			     struct incr_frame_ref *out_ref,
+			     struct incr_error *err);
 /* Which frame the file is in, without reading it: 0 and its id, or 1. */
-INCR_API int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id, uint32_t *out_off);
+INCR_API int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id,
+				uint32_t *out_off);
 INCR_API void incr_frame_put(struct incr_view *v, struct incr_frame_ref *ref);
 
 /* ------------------------------------------------------------------ */
@@ -395,13 +450,17 @@ enum incr_change { INCR_ADDED = 1, INCR_MODIFIED = 2, INCR_REMOVED = 3 };
 /* Net change from one view to another (rulebook R81); time follows the change where both share their start. */
 struct incr_changes;
 INCR_API int incr_changes_new(struct incr_view *from, struct incr_view *to,
-			      struct incr_changes **out_changes, struct incr_error *err);
+			      struct incr_changes **out_changes,
+			      struct incr_error *err);
 INCR_API void incr_changes_free(struct incr_changes *c);
 /* added and modified hold current versions, removed the last version there was. Borrowed. */
-INCR_API struct incr_view *incr_changes_view(struct incr_changes *c, enum incr_change which);
+INCR_API struct incr_view *incr_changes_view(struct incr_changes *c,
+					     enum incr_change which);
 /* All of them in path order. 0, or 1 at the end. *out_txn: the transaction that made the change. */
-INCR_API int incr_changes_next(struct incr_changes *c, enum incr_change *out_change,
-			       struct incr_node *node, uint64_t *out_txn, struct incr_error *err);
+INCR_API int incr_changes_next(struct incr_changes *c,
+			       enum incr_change *out_change,
+			       struct incr_node *node, uint64_t *out_txn,
+			       struct incr_error *err);
 INCR_API void incr_changes_rewind(struct incr_changes *c);
 
 /* ------------------------------------------------------------------ */
@@ -409,11 +468,13 @@ INCR_API void incr_changes_rewind(struct incr_changes *c);
 /* ------------------------------------------------------------------ */
 
 /* The text is JSON, checked by the caller; versioned with the view of @branch. */
-INCR_API int incr_schema_set(struct incr_store *st, uint64_t dataset_id, const char *branch,
-			     const char *text, size_t length, struct incr_error *err);
+INCR_API int incr_schema_set(struct incr_store *st, uint64_t dataset_id,
+			     const char *branch, const char *text,
+			     size_t length, struct incr_error *err);
 /* Newest schema at or before @txn on its path: 0, or 1 when there is none. *out_text owned, free(). */
-INCR_API int incr_schema_get(struct incr_store *st, uint64_t dataset_id, uint64_t txn,
-			     char **out_text, size_t *out_length, struct incr_error *err);
+INCR_API int incr_schema_get(struct incr_store *st, uint64_t dataset_id,
+			     uint64_t txn, char **out_text, size_t *out_length,
+			     struct incr_error *err);
 
 /* ------------------------------------------------------------------ */
 /* Transforms and plans                                               */
@@ -449,7 +510,8 @@ struct incr_transform {
 	size_t n_outputs;
 	struct incr_transform_output *outputs;
 	int64_t semantic_version;
-	bool require_incremental, allow_retention, allow_user_deletes, strict_append, v2_semantics;
+	bool require_incremental, allow_retention, allow_user_deletes,
+		strict_append, v2_semantics;
 	bool abort_if_empty;
 	char *branch; /* NULL: main */
 	size_t n_fallbacks;
@@ -459,11 +521,13 @@ struct incr_transform {
 	bool empty_previous_csv;
 };
 INCR_API void incr_transform_release(struct incr_transform *t);
-INCR_API int incr_transform_copy(const struct incr_transform *from, struct incr_transform *out,
+INCR_API int incr_transform_copy(const struct incr_transform *from,
+				 struct incr_transform *out,
 				 struct incr_error *err);
 /* The definition that the transform's newest build record holds: INCR_E_NOTFOUND if there is none. */
 INCR_API int incr_transform_recorded(struct incr_store *st, const char *name,
-				     struct incr_transform *out, struct incr_error *err);
+				     struct incr_transform *out,
+				     struct incr_error *err);
 
 enum incr_decision {
 	INCR_DECISION_INCREMENTAL = 1,
@@ -492,7 +556,8 @@ enum incr_reason_code {
 	INCR_REASON_BRANCH_ORDER,
 	INCR_REASON_LIMIT_BAD_TRANSACTION,
 };
-INCR_API const char *incr_reason_name(enum incr_reason_code code); /* "first-build" ... */
+INCR_API const char *incr_reason_name(
+	enum incr_reason_code code); /* "first-build" ... */
 
 struct incr_reason {
 	enum incr_reason_code code;
@@ -505,7 +570,11 @@ struct incr_reason {
 	char *message; /* one line; never NULL */
 };
 
-enum incr_input_kind { INCR_INPUT_NORMAL = 1, INCR_INPUT_SNAPSHOT = 2, INCR_INPUT_LIMITED = 3 };
+enum incr_input_kind {
+	INCR_INPUT_NORMAL = 1,
+	INCR_INPUT_SNAPSHOT = 2,
+	INCR_INPUT_LIMITED = 3
+};
 
 /* Files and bytes of the five views of an input. */
 struct incr_view_counts {
@@ -575,9 +644,10 @@ struct incr_plan_options {
  * "limit-on-snapshot-input", "strict-append-replace").
  * INCR_E_NOTFOUND: an input dataset or branch, or an output dataset.
  */
-INCR_API int incr_plan_make(struct incr_store *st, const struct incr_transform *transform,
-			    const struct incr_plan_options *options, struct incr_plan *out_plan,
-			    struct incr_error *err);
+INCR_API int incr_plan_make(struct incr_store *st,
+			    const struct incr_transform *transform,
+			    const struct incr_plan_options *options,
+			    struct incr_plan *out_plan, struct incr_error *err);
 
 /* ------------------------------------------------------------------ */
 /* Builds                                                             */
@@ -600,16 +670,19 @@ struct incr_build_info {
 	int64_t started_ns, ended_ns; /* 0: not yet */
 	char *user, *host, *cwd;
 	struct incr_pairs environment; /* the chosen variables */
-	struct incr_plan plan; /* decision, reasons, inputs, outputs as of its end */
+	struct incr_plan
+		plan; /* decision, reasons, inputs, outputs as of its end */
 	struct incr_error error; /* of a commit that was refused; code 0: none */
 };
 INCR_API void incr_build_info_release(struct incr_build_info *info);
 INCR_API int incr_build_find(struct incr_store *st, uint64_t number,
-			     struct incr_build_info *out_info, struct incr_error *err);
+			     struct incr_build_info *out_info,
+			     struct incr_error *err);
 typedef int (*incr_build_fn)(void *closure, const struct incr_build_info *info);
 /* Newest first; @transform NULL: all. */
-INCR_API int incr_build_list(struct incr_store *st, const char *transform, incr_build_fn fn,
-			     void *closure, struct incr_error *err);
+INCR_API int incr_build_list(struct incr_store *st, const char *transform,
+			     incr_build_fn fn, void *closure,
+			     struct incr_error *err);
 
 struct incr_build; /* an open build that this process owns */
 
@@ -627,15 +700,20 @@ struct incr_build_options {
  * INCR_E_BUSY: another live build or a commit holds an output's branch.
  * INCR_E_CONFLICT "open-transaction" on an output.
  */
-INCR_API int incr_build_begin(struct incr_store *st, const struct incr_transform *transform,
+INCR_API int incr_build_begin(struct incr_store *st,
+			      const struct incr_transform *transform,
 			      const struct incr_plan_options *plan_options,
-			      const struct incr_build_options *options, struct incr_build **out_build,
-			      struct incr_plan *out_plan, struct incr_error *err);
+			      const struct incr_build_options *options,
+			      struct incr_build **out_build,
+			      struct incr_plan *out_plan,
+			      struct incr_error *err);
 /* Take over an open, orphaned build (`build commit`, `build abort`). INCR_E_BUSY: it has an owner. */
-INCR_API int incr_build_adopt(struct incr_store *st, uint64_t number, struct incr_build **out_build,
+INCR_API int incr_build_adopt(struct incr_store *st, uint64_t number,
+			      struct incr_build **out_build,
 			      struct incr_error *err);
 
-INCR_API uint64_t incr_build_number(const struct incr_build *b); /* 0 in a preview */
+INCR_API uint64_t
+incr_build_number(const struct incr_build *b); /* 0 in a preview */
 INCR_API const struct incr_plan *incr_build_plan(const struct incr_build *b);
 INCR_API struct incr_store *incr_build_store(const struct incr_build *b);
 /* Absolute path of the build's folder in the spool: build.json and abort markers lie there. */
@@ -651,20 +729,26 @@ enum incr_view_kind {
 	INCR_VIEW_REMOVED,
 };
 #define INCR_N_VIEW_KINDS 5
-INCR_API const char *incr_view_kind_name(enum incr_view_kind kind); /* "added" ... */
+INCR_API const char *incr_view_kind_name(
+	enum incr_view_kind kind); /* "added" ... */
 /* Views of input @idx, fixed when the build began; borrowed. */
-INCR_API struct incr_view *incr_build_input_view(struct incr_build *b, size_t idx,
+INCR_API struct incr_view *incr_build_input_view(struct incr_build *b,
+						 size_t idx,
 						 enum incr_view_kind kind);
 /* `previous` of output @idx as the program sees it (empty when not incremental); borrowed. */
-INCR_API struct incr_view *incr_build_output_previous(struct incr_build *b, size_t idx);
+INCR_API struct incr_view *incr_build_output_previous(struct incr_build *b,
+						      size_t idx);
 /* What `current` is laid upon: the head's view under modify and append, empty under replace; borrowed. */
-INCR_API struct incr_view *incr_build_output_base(struct incr_build *b, size_t idx);
+INCR_API struct incr_view *incr_build_output_base(struct incr_build *b,
+						  size_t idx);
 
 /* A file of @size bytes for programs that fail on an empty `previous` (R159); NULL: none. Borrowed. */
-INCR_API const char *incr_build_empty_previous(struct incr_build *b, size_t idx, size_t *out_size);
+INCR_API const char *incr_build_empty_previous(struct incr_build *b, size_t idx,
+					       size_t *out_size);
 
 /* Throw one output away at the end (also done by a marker file abort-<alias> in the spool folder). */
-INCR_API int incr_build_abort_output(struct incr_build *b, size_t idx, struct incr_error *err);
+INCR_API int incr_build_abort_output(struct incr_build *b, size_t idx,
+				     struct incr_error *err);
 
 struct incr_commit_build_options {
 	int exit_code; /* of the command; -1: none */
@@ -684,10 +768,12 @@ struct incr_commit_build_options {
  */
 INCR_API int incr_build_commit(struct incr_build *b,
 			       const struct incr_commit_build_options *options,
-			       struct incr_build_info *out_info, struct incr_error *err);
+			       struct incr_build_info *out_info,
+			       struct incr_error *err);
 /* Throw staging away and record it: aborted (success) or failed with the command's exit code. */
-INCR_API int incr_build_abort(struct incr_build *b, bool is_failure, int exit_code,
-			      struct incr_build_info *out_info, struct incr_error *err);
+INCR_API int incr_build_abort(struct incr_build *b, bool is_failure,
+			      int exit_code, struct incr_build_info *out_info,
+			      struct incr_error *err);
 /* Release the owner's lock; an uncommitted build becomes an orphan. NULL allowed. */
 INCR_API void incr_build_close(struct incr_build *b);
 
@@ -705,12 +791,12 @@ struct incr_status {
 };
 INCR_API void incr_status_release(struct incr_status *s);
 /* By the recorded definition.  INCR_E_NOTFOUND: no such transform in any build record. */
-INCR_API int incr_status_get(struct incr_store *st, const char *transform, struct incr_status *out,
-			     struct incr_error *err);
+INCR_API int incr_status_get(struct incr_store *st, const char *transform,
+			     struct incr_status *out, struct incr_error *err);
 typedef int (*incr_name_fn)(void *closure, const char *name);
 /* Names of all transforms with a build record. */
-INCR_API int incr_transform_list(struct incr_store *st, incr_name_fn fn, void *closure,
-				 struct incr_error *err);
+INCR_API int incr_transform_list(struct incr_store *st, incr_name_fn fn,
+				 void *closure, struct incr_error *err);
 
 /* ------------------------------------------------------------------ */
 /* Verify                                                             */
@@ -725,7 +811,8 @@ struct incr_verify_options {
 };
 /* One damage: where it is and what it takes with it. */
 struct incr_finding {
-	const char *word; /* "damaged-frame", "missing-pack", "corrupt-log", ... */
+	const char
+		*word; /* "damaged-frame", "missing-pack", "corrupt-log", ... */
 	const char *file; /* file of the store */
 	uint64_t off;
 	const char *dataset; /* NULL where unknown */
@@ -734,14 +821,17 @@ struct incr_finding {
 	size_t path_length;
 	const char *message;
 };
-typedef int (*incr_finding_fn)(void *closure, const struct incr_finding *finding);
+typedef int (*incr_finding_fn)(void *closure,
+			       const struct incr_finding *finding);
 struct incr_verify_result {
 	uint64_t n_records, n_txns, n_files, n_findings, size;
 	bool is_complete; /* false: the time limit ended it */
 };
 /* 0 also with findings. */
-INCR_API int incr_verify(struct incr_store *st, const struct incr_verify_options *options,
-			 incr_finding_fn fn, void *closure, struct incr_verify_result *out_result,
+INCR_API int incr_verify(struct incr_store *st,
+			 const struct incr_verify_options *options,
+			 incr_finding_fn fn, void *closure,
+			 struct incr_verify_result *out_result,
 			 struct incr_error *err);
 
 #ifdef __cplusplus

@@ -29,8 +29,8 @@ struct index_sources *index_sources_ref(struct index_sources *s)
 	return s;
 }
 
-int index_sources_iter_one(struct index_sources *s, size_t idx, struct iter **out_iter,
-			   struct incr_error *err)
+int index_sources_iter_one(struct index_sources *s, size_t idx,
+			   struct iter **out_iter, struct incr_error *err)
 {
 	const struct index_source *source = &s->items[idx];
 
@@ -41,16 +41,16 @@ int index_sources_iter_one(struct index_sources *s, size_t idx, struct iter **ou
 	return 0;
 }
 
-int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it, uint32_t block,
-		       uint32_t index, struct incr_error *err)
+int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it,
+		       uint32_t block, uint32_t index, struct incr_error *err)
 {
 	if (s->items[idx].table)
 		return table_iter_goto(it, block, index, err);
 	return memtable_iter_goto(it, block, index, err);
 }
 
-static int merge_of(struct index_sources *s, bool drops_tombstones, struct iter **out_iter,
-		    struct incr_error *err)
+static int merge_of(struct index_sources *s, bool drops_tombstones,
+		    struct iter **out_iter, struct incr_error *err)
 {
 	struct iter *iters[INDEX_SOURCES_MAX];
 	size_t n = 0;
@@ -62,19 +62,22 @@ static int merge_of(struct index_sources *s, bool drops_tombstones, struct iter 
 			break;
 	}
 	if (r == 0)
-		return iter_merge_new(iters, n, drops_tombstones, out_iter, err);
+		return iter_merge_new(iters, n, drops_tombstones, out_iter,
+				      err);
 	while (n--)
 		iter_free(iters[n]);
 	return r;
 }
 
-int index_sources_iter(struct index_sources *s, struct iter **out_iter, struct incr_error *err)
+int index_sources_iter(struct index_sources *s, struct iter **out_iter,
+		       struct incr_error *err)
 {
 	return merge_of(s, true, out_iter, err);
 }
 
 /* Sources of a merge that keeps tombstones: for compaction over a part of the tables. */
-int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter, struct incr_error *err)
+int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter,
+			   struct incr_error *err)
 {
 	return merge_of(s, false, out_iter, err);
 }
@@ -138,8 +141,8 @@ int index_reset(struct index *ix, struct incr_error *err)
 	return index_files_forget(ix, err);
 }
 
-static int get_from(struct memtable *m, const void *key, size_t key_size, struct buf *out_value,
-		    struct incr_error *err)
+static int get_from(struct memtable *m, const void *key, size_t key_size,
+		    struct buf *out_value, struct incr_error *err)
 {
 	struct table_entry e;
 	int r = memtable_get(m, key, key_size, &e);
@@ -154,8 +157,8 @@ static int get_from(struct memtable *m, const void *key, size_t key_size, struct
 	return 0;
 }
 
-int index_get(struct index *ix, const void *key, size_t key_size, struct buf *out_value,
-	      struct incr_error *err)
+int index_get(struct index *ix, const void *key, size_t key_size,
+	      struct buf *out_value, struct incr_error *err)
 {
 	int r = get_from(ix->active, key, key_size, out_value, err);
 
@@ -164,26 +167,29 @@ int index_get(struct index *ix, const void *key, size_t key_size, struct buf *ou
 	for (size_t i = 0; r == 1 && i < ix->n_tables; i++) {
 		bool is_tombstone = false;
 
-		r = table_get(ix->tables[i].table, key, key_size, out_value, &is_tombstone, err);
+		r = table_get(ix->tables[i].table, key, key_size, out_value,
+			      &is_tombstone, err);
 		if (r == 0 && is_tombstone)
 			r = 2;
 	}
 	return r == 2 ? 1 : r;
 }
 
-int index_put(struct index *ix, const void *key, size_t key_size, const void *value,
-	      size_t value_size, struct incr_error *err)
+int index_put(struct index *ix, const void *key, size_t key_size,
+	      const void *value, size_t value_size, struct incr_error *err)
 {
 	int r = memtable_put(ix->active, key, key_size, value, value_size);
 
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(err);
 	if (r < 0)
-		return incr_fail(err, (enum incr_err)r, NULL, NULL, "index entry is too large");
+		return incr_fail(err, (enum incr_err)r, NULL, NULL,
+				 "index entry is too large");
 	return 0;
 }
 
-int index_delete(struct index *ix, const void *key, size_t key_size, struct incr_error *err)
+int index_delete(struct index *ix, const void *key, size_t key_size,
+		 struct incr_error *err)
 {
 	return index_put(ix, key, key_size, NULL, 0, err);
 }
@@ -218,7 +224,8 @@ int index_iter(struct index *ix, struct iter **out_iter, struct incr_error *err)
 	return r;
 }
 
-static int copy_all(struct index_sources *from, struct memtable *to, struct incr_error *err)
+static int copy_all(struct index_sources *from, struct memtable *to,
+		    struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	int r = index_sources_iter_raw(from, &it, err);
@@ -228,7 +235,8 @@ static int copy_all(struct index_sources *from, struct memtable *to, struct incr
 	for (; r == 0; r = it->next(it, err)) {
 		const struct table_entry *e = &it->entry;
 
-		if (memtable_put(to, e->key, e->key_size, e->is_tombstone ? NULL : e->value,
+		if (memtable_put(to, e->key, e->key_size,
+				 e->is_tombstone ? NULL : e->value,
 				 e->value_size) < 0)
 			return incr_fail_nomem(err);
 	}
@@ -278,14 +286,16 @@ int index_freeze_active(struct index *ix, struct incr_error *err)
 		memtable_unref(fresh);
 		return incr_fail_nomem(err);
 	}
-	memmove(&ix->frozen[1], &ix->frozen[0], ix->n_frozen * sizeof(ix->frozen[0]));
+	memmove(&ix->frozen[1], &ix->frozen[0],
+		ix->n_frozen * sizeof(ix->frozen[0]));
 	ix->frozen[0] = ix->active;
 	ix->n_frozen++;
 	ix->active = fresh;
 	return 0;
 }
 
-int index_freeze(struct index *ix, struct index_sources **out_sources, struct incr_error *err)
+int index_freeze(struct index *ix, struct index_sources **out_sources,
+		 struct incr_error *err)
 {
 	struct index_sources *s;
 	int r = index_freeze_active(ix, err);
@@ -324,5 +334,6 @@ bool index_is_due(const struct index *ix)
 		size += memtable_size(ix->frozen[i]);
 	}
 	return n >= INDEX_FLUSH_ENTRIES || size >= INDEX_FLUSH_SIZE ||
-	       ix->position.position - ix->checkpoint.position >= INDEX_FLUSH_LOG;
+	       ix->position.position - ix->checkpoint.position >=
+		       INDEX_FLUSH_LOG;
 }

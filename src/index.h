@@ -39,12 +39,13 @@ struct index_sources {
 void index_sources_unref(struct index_sources *s);
 struct index_sources *index_sources_ref(struct index_sources *s);
 /* Iterator over source @idx alone, and a merge of all. */
-int index_sources_iter_one(struct index_sources *s, size_t idx, struct iter **out_iter,
-			   struct incr_error *err);
-int index_sources_iter(struct index_sources *s, struct iter **out_iter, struct incr_error *err);
+int index_sources_iter_one(struct index_sources *s, size_t idx,
+			   struct iter **out_iter, struct incr_error *err);
+int index_sources_iter(struct index_sources *s, struct iter **out_iter,
+		       struct incr_error *err);
 /* Stand at a place that an iterator over source @idx gave. */
-int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it, uint32_t block,
-		       uint32_t index, struct incr_error *err);
+int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it,
+		       uint32_t block, uint32_t index, struct incr_error *err);
 
 struct index;
 /* Loads the checkpoint if it is whole; otherwise starts empty, at log position 0. */
@@ -55,15 +56,18 @@ void index_close(struct index *ix);
 int index_reset(struct index *ix, struct incr_error *err);
 
 /* 0 and the value, 1 when absent. */
-int index_get(struct index *ix, const void *key, size_t key_size, struct buf *out_value,
-	      struct incr_error *err);
-int index_put(struct index *ix, const void *key, size_t key_size, const void *value,
-	      size_t value_size, struct incr_error *err);
-int index_delete(struct index *ix, const void *key, size_t key_size, struct incr_error *err);
+int index_get(struct index *ix, const void *key, size_t key_size,
+	      struct buf *out_value, struct incr_error *err);
+int index_put(struct index *ix, const void *key, size_t key_size,
+	      const void *value, size_t value_size, struct incr_error *err);
+int index_delete(struct index *ix, const void *key, size_t key_size,
+		 struct incr_error *err);
 /* Everything at this moment, also what is in the memtable; not to be kept over a put. */
-int index_iter(struct index *ix, struct iter **out_iter, struct incr_error *err);
+int index_iter(struct index *ix, struct iter **out_iter,
+	       struct incr_error *err);
 /* The sources of this moment, fixed: later puts go elsewhere. */
-int index_freeze(struct index *ix, struct index_sources **out_sources, struct incr_error *err);
+int index_freeze(struct index *ix, struct index_sources **out_sources,
+		 struct incr_error *err);
 
 struct index_counters *index_counters(struct index *ix);
 /* How far the log has been applied, and the header hash of the last record applied. */

@@ -41,7 +41,8 @@ struct current {
 	uint64_t tables[INDEX_TABLES_MAX];
 };
 
-static int current_encode(const struct current *c, uint64_t tag, struct buf *out)
+static int current_encode(const struct current *c, uint64_t tag,
+			  struct buf *out)
 {
 	const uint64_t numbers[] = {
 		tag,
@@ -57,7 +58,8 @@ static int current_encode(const struct current *c, uint64_t tag, struct buf *out
 		c->counters.next_line,
 	};
 
-	if (buf_put(out, CURRENT_MAGIC, 8) < 0 || buf_put_u32(out, CURRENT_VERSION) < 0 ||
+	if (buf_put(out, CURRENT_MAGIC, 8) < 0 ||
+	    buf_put_u32(out, CURRENT_VERSION) < 0 ||
 	    buf_put_u32(out, (uint32_t)c->n_tables) < 0)
 		return INCR_E_NOMEM;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -70,7 +72,8 @@ static int current_encode(const struct current *c, uint64_t tag, struct buf *out
 }
 
 /* False: damaged, of another store, or of a version we do not know: as good as absent. */
-static bool current_decode(const struct buf *b, uint64_t tag, struct current *out)
+static bool current_decode(const struct buf *b, uint64_t tag,
+			   struct current *out)
 {
 	struct cursor c = cursor_over(b->data, b->size);
 	const uint8_t *magic = cursor_bytes(&c, 8);
@@ -89,8 +92,9 @@ static bool current_decode(const struct buf *b, uint64_t tag, struct current *ou
 	cur.counters.next_dataset = cursor_u64(&c);
 	cur.counters.next_branch = cursor_u64(&c);
 	cur.counters.next_line = cursor_u64(&c);
-	if (c.is_bad || memcmp(magic, CURRENT_MAGIC, 8) != 0 || version != CURRENT_VERSION ||
-	    store_tag != tag || n > INDEX_TABLES_MAX)
+	if (c.is_bad || memcmp(magic, CURRENT_MAGIC, 8) != 0 ||
+	    version != CURRENT_VERSION || store_tag != tag ||
+	    n > INDEX_TABLES_MAX)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		cur.tables[i] = cursor_u64(&c);
@@ -102,13 +106,15 @@ static bool current_decode(const struct buf *b, uint64_t tag, struct current *ou
 }
 
 /* 0, 1 when there is none worth reading. */
-static int current_read(const struct index *ix, struct current *out, struct incr_error *err)
+static int current_read(const struct index *ix, struct current *out,
+			struct incr_error *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct incr_error why = INCR_ERROR_INIT;
-	size_t limit = CURRENT_HEAD_SIZE + (INDEX_TABLES_MAX + 1) * sizeof(uint64_t);
-	int r = io_read_file(ix->options.io, ix->options.store_dirfd, CURRENT_FILE, limit, &b,
-			     &why);
+	size_t limit =
+		CURRENT_HEAD_SIZE + (INDEX_TABLES_MAX + 1) * sizeof(uint64_t);
+	int r = io_read_file(ix->options.io, ix->options.store_dirfd,
+			     CURRENT_FILE, limit, &b, &why);
 
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(err);
@@ -116,7 +122,8 @@ static int current_read(const struct index *ix, struct current *out, struct incr
 	return r < 0 || !current_decode(&b, ix->options.tag, out);
 }
 
-static int load_tables(struct index *ix, const struct current *cur, struct incr_error *err)
+static int load_tables(struct index *ix, const struct current *cur,
+		       struct incr_error *err)
 {
 	for (size_t i = 0; i < cur->n_tables; i++) {
 		struct table *t;
@@ -124,12 +131,13 @@ static int load_tables(struct index *ix, const struct current *cur, struct incr_
 		int r;
 
 		table_path(cur->tables[i], path);
-		r = table_open(ix->options.io, ix->options.store_dirfd, path, ix->options.tag,
-			       ix->options.cache, &t, err);
+		r = table_open(ix->options.io, ix->options.store_dirfd, path,
+			       ix->options.tag, ix->options.cache, &t, err);
 		if (r < 0)
 			return r;
 		ix->tables[ix->n_tables++] =
-			(struct index_table){ .id = cur->tables[i], .table = t };
+			(struct index_table){ .id = cur->tables[i],
+					      .table = t };
 	}
 	return 0;
 }
@@ -177,9 +185,11 @@ int index_files_forget(struct index *ix, struct incr_error *err)
 
 	if (!ix->options.is_writable)
 		return 0;
-	r = ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd, CURRENT_FILE, 0);
+	r = ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd,
+				      CURRENT_FILE, 0);
 	if (r < 0 && r != -ENOENT)
-		return incr_fail_errno(err, -r, CURRENT_FILE, "cannot remove the index checkpoint");
+		return incr_fail_errno(err, -r, CURRENT_FILE,
+				       "cannot remove the index checkpoint");
 	return 0;
 }
 
@@ -193,7 +203,8 @@ struct flush {
 };
 
 /* Merge the newest tables while the next older one is not much larger than what goes in. */
-static void choose_tables(const struct index *ix, uint64_t memory_size, struct flush *f)
+static void choose_tables(const struct index *ix, uint64_t memory_size,
+			  struct flush *f)
 {
 	uint64_t run = memory_size;
 	size_t n = 0;
@@ -218,26 +229,30 @@ static int collect_sources(struct index *ix, struct flush *f)
 	f->merged->refs = 1;
 	for (size_t i = 0; i < ix->n_frozen; i++) {
 		size += memtable_size(ix->frozen[i]);
-		f->merged->items[f->merged->n++].memtable = memtable_ref(ix->frozen[i]);
+		f->merged->items[f->merged->n++].memtable =
+			memtable_ref(ix->frozen[i]);
 	}
 	/* a table takes about a third of the memory that its entries take */
 	choose_tables(ix, size / 3, f);
 	for (size_t i = 0; i < f->n_tables_merged; i++)
-		f->merged->items[f->merged->n++].table = table_ref(ix->tables[i].table);
+		f->merged->items[f->merged->n++].table =
+			table_ref(ix->tables[i].table);
 	return 0;
 }
 
-static int write_table(struct index *ix, struct flush *f, const char *path, struct incr_error *err)
+static int write_table(struct index *ix, struct flush *f, const char *path,
+		       struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct table_writer *w;
-	int r = f->drops_tombstones ? index_sources_iter(f->merged, &it, err) :
-				      index_sources_iter_raw(f->merged, &it, err);
+	int r = f->drops_tombstones ?
+			index_sources_iter(f->merged, &it, err) :
+			index_sources_iter_raw(f->merged, &it, err);
 
 	if (r < 0)
 		return r;
-	r = table_writer_open(ix->options.io, ix->options.store_dirfd, path, ix->options.tag, &w,
-			      err);
+	r = table_writer_open(ix->options.io, ix->options.store_dirfd, path,
+			      ix->options.tag, &w, err);
 	if (r < 0)
 		return r;
 	r = it->seek(it, "", 0, err);
@@ -253,19 +268,20 @@ static int write_table(struct index *ix, struct flush *f, const char *path, stru
 	return table_writer_finish(w, false, err);
 }
 
-static int write_current(struct index *ix, const struct current *cur, struct incr_error *err)
+static int write_current(struct index *ix, const struct current *cur,
+			 struct incr_error *err)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
 	if (current_encode(cur, ix->options.tag, &b) < 0)
 		return incr_fail_nomem(err);
-	return io_replace_file(ix->options.io, ix->options.store_dirfd, CURRENT_FILE, b.data,
-			       b.size, false, err);
+	return io_replace_file(ix->options.io, ix->options.store_dirfd,
+			       CURRENT_FILE, b.data, b.size, false, err);
 }
 
 /* The new checkpoint is on disk: make the index in memory look like it. */
-static void adopt_flush(struct index *ix, struct flush *f, const struct current *cur,
-			struct table *fresh)
+static void adopt_flush(struct index *ix, struct flush *f,
+			const struct current *cur, struct table *fresh)
 {
 	size_t kept = ix->n_tables - f->n_tables_merged;
 
@@ -274,11 +290,14 @@ static void adopt_flush(struct index *ix, struct flush *f, const struct current 
 
 		table_path(ix->tables[i].id, path);
 		/* a leftover costs space only, and the next rebuild removes it */
-		(void)ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd, path, 0);
+		(void)ix->options.io->unlink_at(
+			ix->options.io, ix->options.store_dirfd, path, 0);
 		table_unref(ix->tables[i].table);
 	}
-	memmove(&ix->tables[1], &ix->tables[f->n_tables_merged], kept * sizeof(ix->tables[0]));
-	ix->tables[0] = (struct index_table){ .id = cur->tables[0], .table = fresh };
+	memmove(&ix->tables[1], &ix->tables[f->n_tables_merged],
+		kept * sizeof(ix->tables[0]));
+	ix->tables[0] =
+		(struct index_table){ .id = cur->tables[0], .table = fresh };
 	ix->n_tables = kept + 1;
 	for (size_t i = 0; i < ix->n_frozen; i++)
 		memtable_unref(ix->frozen[i]);
@@ -291,7 +310,8 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 {
 	const struct incr_io *io = ix->options.io;
 	struct flush f = { 0 };
-	struct current cur = { .position = ix->position, .counters = ix->counters };
+	struct current cur = { .position = ix->position,
+			       .counters = ix->counters };
 	struct table *fresh;
 	uint64_t ids[2];
 	char path[64];
@@ -309,14 +329,15 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 	table_path(ids[0], path);
 	r = write_table(ix, &f, path, err);
 	if (r == 0)
-		r = table_open(io, ix->options.store_dirfd, path, ix->options.tag,
-			       ix->options.cache, &fresh, err);
+		r = table_open(io, ix->options.store_dirfd, path,
+			       ix->options.tag, ix->options.cache, &fresh, err);
 	if (r == 0) {
 		cur.id = ids[1] | 1;
 		cur.n_tables = 1 + ix->n_tables - f.n_tables_merged;
 		cur.tables[0] = ids[0];
 		for (size_t i = 1; i < cur.n_tables; i++)
-			cur.tables[i] = ix->tables[f.n_tables_merged + i - 1].id;
+			cur.tables[i] =
+				ix->tables[f.n_tables_merged + i - 1].id;
 		r = write_current(ix, &cur, err);
 		if (r == 0)
 			adopt_flush(ix, &f, &cur, fresh);
@@ -338,8 +359,8 @@ int index_flush(struct index *ix, struct incr_error *err)
 	r = index_freeze_active(ix, err);
 	if (r < 0 || !ix->n_frozen)
 		return r;
-	r = lock_take(ix->options.io, ix->options.store_dirfd, LOCK_MAINTENANCE, true, 0,
-		      "the index", &lock, &why);
+	r = lock_take(ix->options.io, ix->options.store_dirfd, LOCK_MAINTENANCE,
+		      true, 0, "the index", &lock, &why);
 	incr_error_release(&why);
 	if (r < 0)
 		return 0;

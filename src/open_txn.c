@@ -3,11 +3,11 @@
  * several processes over days.
  *
  * Staged files lie in spool/t<N>/put/<path>, paths to remove as empty files in
- * spool/t<N>/remove/<path>.  A file is copied beside its place, synced and
- * renamed, so that what `put` acknowledged is whole after any crash.  The
- * branch is locked exclusively for each step.
+ * spool/t<N>/remove/<path>.  The branch is locked exclusively for each step.
  */
 #include "config.h"
+
+#include "open_txn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,22 +15,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commit.h"
 #include "error.h"
 #include "name.h"
 #include "view.h"
-
-#define PUT_DIR "put"
-#define REMOVE_DIR "remove"
-#define TEMPORARY "incoming"
-#define COPY_SIZE ((size_t)1 << 20)
 
 static void spool_path(uint64_t number, char out[48])
 {
 	snprintf(out, 48, "spool/t%" PRIu64, number);
 }
 
-static int make_spool(struct incr_store *st, uint64_t number, struct incr_error *err)
+static int make_spool(struct incr_store *st, uint64_t number,
+		      struct incr_error *err)
 {
 	char path[48], sub[80];
 	int fd, r;
@@ -47,13 +42,15 @@ static int make_spool(struct incr_store *st, uint64_t number, struct incr_error 
 	if (r == 0)
 		r = io_mkdir(st->io, st->dirfd, sub, err);
 	if (r == 0)
-		r = io_open(st->io, st->dirfd, path, O_RDONLY | O_DIRECTORY, 0, &fd, err);
+		r = io_open(st->io, st->dirfd, path, O_RDONLY | O_DIRECTORY, 0,
+			    &fd, err);
 	if (r < 0)
 		return r;
 	r = io_sync_dir(st->io, fd, path, err);
 	(void)io_close(st->io, fd); /* only read from */
 	if (r == 0)
-		r = io_open(st->io, st->dirfd, "spool", O_RDONLY | O_DIRECTORY, 0, &fd, err);
+		r = io_open(st->io, st->dirfd, "spool", O_RDONLY | O_DIRECTORY,
+			    0, &fd, err);
 	if (r < 0)
 		return r;
 	r = io_sync_dir(st->io, fd, "spool", err);
@@ -61,7 +58,8 @@ static int make_spool(struct incr_store *st, uint64_t number, struct incr_error 
 	return r;
 }
 
-static int append_opened(struct incr_store *st, const struct incr_txn_options *options,
+static int append_opened(struct incr_store *st,
+			 const struct incr_txn_options *options,
 			 const struct commit_item *item, uint64_t *out_number,
 			 struct incr_error *err)
 {
@@ -74,8 +72,8 @@ static int append_opened(struct incr_store *st, const struct incr_txn_options *o
 			      .pairs = item->pairs,
 			      .manifest = text_of(NULL) };
 	struct state_branch branch;
-	int r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
-				  err);
+	int r = store_find_branch(st, options->dataset_id, options->branch,
+				  &storage, &branch, err);
 
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
@@ -96,22 +94,23 @@ static int append_opened(struct incr_store *st, const struct incr_txn_options *o
 	return r;
 }
 
-int incr_txn_begin(struct incr_store *st, const struct incr_txn_options *options,
-		   uint64_t *out_number, struct incr_error *err)
+int incr_txn_begin(struct incr_store *st,
+		   const struct incr_txn_options *options, uint64_t *out_number,
+		   struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct commit_texts texts = { .pairs = BUF_INIT };
 	struct commit_item item = { 0 };
 	struct state_branch branch;
 	struct lock branch_lock, lock;
-	uint64_t number;
+	uint64_t number = 0;
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
 		r = commit_fill_texts(options, &texts, &item, err);
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
-				      err);
+		r = store_find_branch(st, options->dataset_id, options->branch,
+				      &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)
@@ -132,17 +131,7 @@ int incr_txn_begin(struct incr_store *st, const struct incr_txn_options *options
 
 /* ---- one open transaction, with its branch locked ---- */
 
-struct open_txn {
-	struct incr_store *st;
-	struct buf storage; /* owned */
-	struct buf branch_storage; /* owned */
-	struct state_txn txn;
-	struct state_branch branch;
-	struct lock lock;
-	char spool[48];
-};
-
-static void open_txn_release(struct open_txn *o)
+void open_txn_release(struct open_txn *o)
 {
 	lock_release(&o->lock);
 	buf_release(&o->storage);
@@ -156,8 +145,10 @@ static int check_is_open(const struct open_txn *o, struct incr_error *err)
 	if (o->txn.status == INCR_OPEN)
 		return 0;
 	snprintf(name, sizeof(name), "t%" PRIu64, o->txn.fact.number);
-	return incr_fail(err, INCR_E_CONFLICT, "not-open", name, "the transaction is %s already",
-			 o->txn.status == INCR_COMMITTED ? "committed" : "aborted");
+	return incr_fail(err, INCR_E_CONFLICT, "not-open", name,
+			 "the transaction is %s already",
+			 o->txn.status == INCR_COMMITTED ? "committed" :
+							   "aborted");
 }
 
 static int load(struct open_txn *o, uint64_t number, struct incr_error *err)
@@ -169,16 +160,16 @@ static int load(struct open_txn *o, uint64_t number, struct incr_error *err)
 	if (r == 0)
 		r = check_is_open(o, err);
 	if (r == 0)
-		r = state_branch(o->st->index, o->txn.fact.branch_id, &o->branch_storage,
-				 &o->branch, err);
+		r = state_branch(o->st->index, o->txn.fact.branch_id,
+				 &o->branch_storage, &o->branch, err);
 	if (r == 1)
 		r = incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
 			      "a branch is missing from the index");
 	return r;
 }
 
-static int open_txn_take(struct incr_store *st, uint64_t number, struct open_txn *o,
-			 struct incr_error *err)
+int open_txn_take(struct incr_store *st, uint64_t number, struct open_txn *o,
+		  struct incr_error *err)
 {
 	int r;
 
@@ -193,284 +184,6 @@ static int open_txn_take(struct incr_store *st, uint64_t number, struct open_txn
 	}
 	if (r < 0)
 		open_txn_release(o);
-	return r;
-}
-
-/* ---- putting ---- */
-
-static int copy_bytes(struct incr_store *st, int to, int from, const char *thing,
-		      struct incr_error *err)
-{
-	_cleanup_free_ uint8_t *data = malloc(COPY_SIZE);
-	uint64_t off = 0;
-
-	if (!data)
-		return incr_fail_nomem(err);
-	for (;;) {
-		int64_t n = st->io->read(st->io, from, data, COPY_SIZE);
-		int r;
-
-		if (n == -EINTR)
-			continue;
-		if (n < 0)
-			return incr_fail_errno(err, (int)-n, thing, "cannot read the source");
-		if (!n)
-			return 0;
-		r = io_write_all(st->io, to, data, (size_t)n, off, thing, err);
-		if (r < 0)
-			return r;
-		off += (uint64_t)n;
-	}
-}
-
-static int copy_to_temporary(struct incr_store *st, int spool, int from, const struct io_stat *s,
-			     const char *thing, struct incr_error *err)
-{
-	int to;
-	int r = io_open(st->io, spool, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC, 0600, &to, err);
-
-	if (r < 0)
-		return r;
-	r = copy_bytes(st, to, from, thing, err);
-	if (r == 0 && s) {
-		int e = st->io->chmod(st->io, to, s->mode & 0777);
-
-		if (e == 0)
-			e = st->io->set_times(st->io, to, s->mtime_ns);
-		if (e < 0)
-			r = incr_fail_errno(err, -e, thing, "cannot set mode and time");
-	} else if (r == 0) {
-		int e = st->io->chmod(st->io, to, 0644);
-
-		if (e < 0)
-			r = incr_fail_errno(err, -e, thing, "cannot set the mode");
-	}
-	if (r == 0)
-		r = io_sync_file(st->io, to, thing, err);
-	if (io_close(st->io, to) < 0 && r == 0)
-		r = incr_fail(err, INCR_E_IO, NULL, thing, "cannot close the staged file");
-	return r;
-}
-
-/* Make every directory of @path below @dirfd, durably. */
-static int make_parents(struct incr_store *st, int dirfd, const char *path,
-			struct incr_error *err)
-{
-	char dir[NAME_PATH_MAX + 1];
-
-	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
-		size_t length = (size_t)(slash - path);
-		int r;
-
-		memcpy(dir, path, length);
-		dir[length] = '\0';
-		r = st->io->mkdir_at(st->io, dirfd, dir, 0777);
-		if (r == -EEXIST) {
-			struct io_stat s;
-
-			r = st->io->stat_at(st->io, dirfd, dir, &s);
-			if (r == 0 && s.kind != IO_DIR)
-				return incr_fail(err, INCR_E_CONFLICT, "path-conflict", path,
-						 "a path may not be a file and a directory at once");
-		}
-		if (r < 0)
-			return incr_fail_errno(err, -r, path, "cannot stage the path");
-	}
-	return 0;
-}
-
-/* fsync every directory from that of @path up to @dirfd itself. */
-static int sync_parents(struct incr_store *st, int dirfd, const char *path,
-			struct incr_error *err)
-{
-	char dir[NAME_PATH_MAX + 1];
-	size_t length = strlen(path);
-
-	for (;;) {
-		int fd, r;
-
-		while (length && path[length - 1] != '/')
-			length--;
-		length -= length > 0;
-		memcpy(dir, path, length);
-		dir[length] = '\0';
-		r = io_open(st->io, dirfd, length ? dir : ".", O_RDONLY | O_DIRECTORY, 0, &fd, err);
-		if (r < 0)
-			return r;
-		r = io_sync_dir(st->io, fd, path, err);
-		(void)io_close(st->io, fd); /* only read from */
-		if (r < 0 || !length)
-			return r;
-	}
-}
-
-static int already_staged(struct incr_error *err, const char *path)
-{
-	incr_fail(err, INCR_E_CONFLICT, "already-staged", path, "the path is staged already");
-	incr_hint(err, "--overwrite replaces it");
-	return INCR_E_CONFLICT;
-}
-
-static int move_into_place(struct incr_store *st, int spool, const char *sub, const char *path,
-			   bool overwrites, struct incr_error *err)
-{
-	struct io_stat s;
-	int dirfd, r;
-
-	r = io_open(st->io, spool, sub, O_RDONLY | O_DIRECTORY, 0, &dirfd, err);
-	if (r < 0)
-		return r;
-	r = make_parents(st, dirfd, path, err);
-	if (r == 0 && st->io->stat_at(st->io, dirfd, path, &s) == 0) {
-		if (s.kind == IO_DIR)
-			r = incr_fail(err, INCR_E_CONFLICT, "path-conflict", path,
-				      "a path may not be a file and a directory at once");
-		else if (!overwrites)
-			r = already_staged(err, path);
-	}
-	if (r == 0) {
-		int e = st->io->rename_at(st->io, spool, TEMPORARY, dirfd, path, 0);
-
-		if (e < 0)
-			r = incr_fail_errno(err, -e, path, "cannot stage the path");
-	}
-	if (r == 0)
-		r = sync_parents(st, dirfd, path, err);
-	(void)io_close(st->io, dirfd); /* only read from */
-	return r;
-}
-
-/* @from < 0: an empty file. */
-static int stage(struct open_txn *o, const char *sub, const char *path, int from,
-		 const struct io_stat *s, bool overwrites, struct incr_error *err)
-{
-	struct incr_store *st = o->st;
-	int spool, null = -1;
-	int r = io_open(st->io, st->dirfd, o->spool, O_RDONLY | O_DIRECTORY, 0, &spool, err);
-
-	if (r < 0)
-		return r;
-	if (from < 0) {
-		null = from = st->io->open_at(st->io, AT_FDCWD, "/dev/null", O_RDONLY, 0);
-		if (from < 0)
-			r = incr_fail_errno(err, -from, "/dev/null", "cannot open");
-	}
-	if (r == 0)
-		r = copy_to_temporary(st, spool, from, s, path, err);
-	if (r == 0)
-		r = move_into_place(st, spool, sub, path, overwrites, err);
-	if (null >= 0)
-		(void)io_close(st->io, null); /* only read from */
-	(void)io_close(st->io, spool);
-	return r;
-}
-
-/* A regular file, opened so that a FIFO cannot block and a swapped link is seen. */
-static int open_source(struct incr_store *st, const char *path, int *out_fd, struct io_stat *out,
-		       struct incr_error *err)
-{
-	int fd = st->io->open_at(st->io, AT_FDCWD, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-	int r;
-
-	if (fd == -ELOOP)
-		return incr_fail(err, INCR_E_INVALID, "special-file", path,
-				 "a symbolic link is no data");
-	if (fd < 0)
-		return incr_fail_errno(err, -fd, path, "cannot open the source");
-	r = st->io->stat_at(st->io, fd, "", out);
-	if (r == 0 && out->kind == IO_FILE) {
-		*out_fd = fd;
-		return 0;
-	}
-	(void)io_close(st->io, fd); /* only looked at */
-	if (r < 0)
-		return incr_fail_errno(err, -r, path, "cannot stat the source");
-	return incr_fail(err, INCR_E_INVALID, out->kind == IO_DIR ? "is-directory" : "special-file",
-			 path, "only regular files and standard input can be staged");
-}
-
-static int put_source(struct open_txn *o, const char *path, const struct incr_source *source,
-		      bool overwrites, struct incr_error *err)
-{
-	struct io_stat before, after;
-	int fd, r;
-
-	if (source->kind == INCR_SOURCE_STREAM)
-		return stage(o, PUT_DIR, path, source->fd, NULL, overwrites, err);
-	r = open_source(o->st, source->path, &fd, &before, err);
-	if (r < 0)
-		return r;
-	r = stage(o, PUT_DIR, path, fd, &before, overwrites, err);
-	if (r == 0 && (o->st->io->stat_at(o->st->io, fd, "", &after) < 0 ||
-		       after.size != before.size || after.mtime_ns != before.mtime_ns ||
-		       after.ctime_ns != before.ctime_ns))
-		r = incr_fail(err, INCR_E_CONFLICT, "source-changed", source->path,
-			      "the source changed while it was read; stage it again with --overwrite");
-	(void)io_close(o->st->io, fd); /* only read from */
-	return r;
-}
-
-int incr_txn_put(struct incr_store *st, uint64_t number, const char *path,
-		 const struct incr_source *source, bool overwrites, struct incr_error *err)
-{
-	struct open_txn o;
-	int r = name_check_path(path, strlen(path), err);
-
-	if (r == 0)
-		r = open_txn_take(st, number, &o, err);
-	if (r < 0)
-		return r;
-	if (o.txn.fact.type == INCR_DELETE)
-		r = incr_fail(err, INCR_E_INVALID, "delete-has-no-data", path,
-			      "a DELETE transaction takes removals only");
-	else
-		r = put_source(&o, path, source, overwrites, err);
-	open_txn_release(&o);
-	return r;
-}
-
-static int unstage(struct open_txn *o, const char *path, struct incr_error *err)
-{
-	char staged[NAME_PATH_MAX + 64];
-	struct incr_node node = INCR_NODE_INIT;
-	struct incr_view *view;
-	int r;
-
-	snprintf(staged, sizeof(staged), "%s/%s/%s", o->spool, PUT_DIR, path);
-	r = o->st->io->unlink_at(o->st->io, o->st->dirfd, staged, 0);
-	if (r == 0)
-		return 0;
-	if (r != -ENOENT && r != -ENOTDIR && r != -EISDIR)
-		return incr_fail_errno(err, -r, path, "cannot unstage the path");
-	r = incr_view_open(o->st, o->txn.fact.dataset_id, o->branch.head, &view, err);
-	if (r < 0)
-		return r;
-	r = incr_view_find(view, path, strlen(path), &node, err);
-	incr_node_release(&node);
-	incr_view_unref(view);
-	if (r == 0)
-		return incr_fail(err, INCR_E_INVALID, "committed-path", path,
-				 "only a DELETE transaction removes committed paths");
-	return r < 0 ? r :
-		       incr_fail(err, INCR_E_NOTFOUND, "no-such-path", path,
-				 "the path is not staged");
-}
-
-int incr_txn_remove(struct incr_store *st, uint64_t number, const char *path,
-		    struct incr_error *err)
-{
-	struct open_txn o;
-	int r = name_check_path(path, strlen(path), err);
-
-	if (r == 0)
-		r = open_txn_take(st, number, &o, err);
-	if (r < 0)
-		return r;
-	if (o.txn.fact.type == INCR_DELETE)
-		r = stage(&o, REMOVE_DIR, path, -1, NULL, true, err);
-	else
-		r = unstage(&o, path, err);
-	open_txn_release(&o);
 	return r;
 }
 
@@ -497,14 +210,16 @@ static int add_removal(void *closure, const char *name, enum io_kind kind)
 
 	(void)kind;
 	if (before + length + 2 > sizeof(w->path) || w->depth > NAME_DEPTH_MAX)
-		return incr_fail(w->err, INCR_E_INVALID, "bad-path", name, "the path is too long");
+		return incr_fail(w->err, INCR_E_INVALID, "bad-path", name,
+				 "the path is too long");
 	if (before)
 		w->path[w->length++] = '/';
 	memcpy(w->path + w->length, name, length + 1);
 	w->length += length;
 	r = w->o->st->io->stat_at(w->o->st->io, w->dirfd, w->path, &s);
 	if (r < 0)
-		r = incr_fail_errno(w->err, -r, w->path, "cannot read the staged removals");
+		r = incr_fail_errno(w->err, -r, w->path,
+				    "cannot read the staged removals");
 	else if (s.kind == IO_DIR)
 		r = add_removals(w);
 	else
@@ -518,8 +233,8 @@ static int add_removals(struct removal_walk *w)
 {
 	struct incr_store *st = w->o->st;
 	int fd;
-	int r = io_open(st->io, w->dirfd, w->length ? w->path : ".", O_RDONLY | O_DIRECTORY, 0, &fd,
-			w->err);
+	int r = io_open(st->io, w->dirfd, w->length ? w->path : ".",
+			O_RDONLY | O_DIRECTORY, 0, &fd, w->err);
 
 	if (r < 0)
 		return r;
@@ -530,8 +245,10 @@ static int add_removals(struct removal_walk *w)
 	return r;
 }
 
-static int ingest_staged(struct open_txn *o, const struct ingest_options *options,
-			 struct ingest_result *out_content, struct incr_error *err)
+static int ingest_staged(struct open_txn *o,
+			 const struct ingest_options *options,
+			 struct ingest_result *out_content,
+			 struct incr_error *err)
 {
 	struct removal_walk w = { .o = o, .err = err };
 	char path[80];
@@ -541,7 +258,8 @@ static int ingest_staged(struct open_txn *o, const struct ingest_options *option
 		return r;
 	if (o->txn.fact.type == INCR_DELETE) {
 		snprintf(path, sizeof(path), "%s/%s", o->spool, REMOVE_DIR);
-		r = io_open(o->st->io, o->st->dirfd, path, O_RDONLY | O_DIRECTORY, 0, &w.dirfd, err);
+		r = io_open(o->st->io, o->st->dirfd, path,
+			    O_RDONLY | O_DIRECTORY, 0, &w.dirfd, err);
 		if (r == 0) {
 			r = add_removals(&w);
 			(void)io_close(o->st->io, w.dirfd); /* only read from */
@@ -565,7 +283,8 @@ static void drop_spool(struct open_txn *o)
 	incr_error_release(&ignored);
 }
 
-static int commit_open(struct open_txn *o, bool rewrites, struct incr_error *err)
+static int commit_open(struct open_txn *o, bool rewrites,
+		       struct incr_error *err)
 {
 	const struct fact_txn *f = &o->txn.fact;
 	struct ingest_options options;
@@ -585,10 +304,12 @@ static int commit_open(struct open_txn *o, bool rewrites, struct incr_error *err
 	int r = 0;
 
 	if (o->branch.head && f->type != INCR_APPEND && f->type != INCR_DELETE)
-		r = incr_view_open(o->st, f->dataset_id, o->branch.head, &view, err);
+		r = incr_view_open(o->st, f->dataset_id, o->branch.head, &view,
+				   err);
 	if (r < 0)
 		return r;
-	commit_ingest_options(o->st, view, f->type == INCR_UPDATE && !rewrites, &options);
+	commit_ingest_options(o->st, view, f->type == INCR_UPDATE && !rewrites,
+			      &options);
 	r = ingest_staged(o, &options, &content, err);
 	if (r == 0) {
 		r = commit_append(o->st, &request, err);
@@ -617,7 +338,8 @@ int incr_txn_commit(struct incr_store *st, uint64_t number, bool rewrites,
 	return r;
 }
 
-int incr_txn_abort(struct incr_store *st, uint64_t number, struct incr_error *err)
+int incr_txn_abort(struct incr_store *st, uint64_t number,
+		   struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT;
 	struct open_txn o;
@@ -625,7 +347,8 @@ int incr_txn_abort(struct incr_store *st, uint64_t number, struct incr_error *er
 
 	if (r < 0)
 		return r;
-	if (buf_put_varint(&payload, number) < 0 || buf_put_zigzag(&payload, store_now(st)) < 0)
+	if (buf_put_varint(&payload, number) < 0 ||
+	    buf_put_zigzag(&payload, store_now(st)) < 0)
 		r = incr_fail_nomem(err);
 	else
 		r = store_append_fact(st, FACT_TXN_ABORTED, &payload, err);

@@ -62,7 +62,8 @@ static int add_matches(struct removal *m, const char *glob, bool *out_found)
 	if (r == 0)
 		r = view_walk_seek(&w, glob, literal, m->err);
 	for (; r == 0; r = view_walk_next(&w, m->err)) {
-		if (w.path_length < literal || memcmp(w.path, glob, literal) != 0)
+		if (w.path_length < literal ||
+		    memcmp(w.path, glob, literal) != 0)
 			break;
 		if (!name_glob_match(glob, w.path, w.path_length))
 			continue;
@@ -92,18 +93,21 @@ static int add_pattern(struct removal *m, const char *pattern)
 
 	while (length > 1 && pattern[length - 1] == '/')
 		length--;
-	r = length ? incr_view_find(m->view, pattern, length, &node, m->err) : 1;
+	r = length ? incr_view_find(m->view, pattern, length, &node, m->err) :
+		     1;
 	is_dir = node.is_dir;
 	incr_node_release(&node);
 	if (r < 0)
 		return r;
 	if (r == 0 && is_dir && !m->flags.is_recursive) {
-		incr_fail(m->err, INCR_E_INVALID, "is-directory", pattern, "it is a directory");
+		incr_fail(m->err, INCR_E_INVALID, "is-directory", pattern,
+			  "it is a directory");
 		incr_hint(m->err, "--recursive removes everything below it");
 		return INCR_E_INVALID;
 	}
 	if (r == 0)
-		return is_dir ? add_below(m, pattern, length) : add(m, pattern, length);
+		return is_dir ? add_below(m, pattern, length) :
+				add(m, pattern, length);
 	r = add_matches(m, pattern, &found);
 	if (r == 0 && !found && !m->flags.ignores_missing)
 		return no_such_path(m, pattern);
@@ -126,7 +130,8 @@ static int ingest_removals(struct removal *m, struct ingest_result *out_content)
 	if (r == 0)
 		r = it->seek(it, "", 0, m->err);
 	while (r == 0) {
-		r = ingest_add_removal(g, (const char *)it->entry.key, it->entry.key_size, m->err);
+		r = ingest_add_removal(g, (const char *)it->entry.key,
+				       it->entry.key_size, m->err);
 		if (r == 0)
 			r = it->next(it, m->err);
 	}
@@ -136,8 +141,10 @@ static int ingest_removals(struct removal *m, struct ingest_result *out_content)
 	return r;
 }
 
-static int remove_from(struct removal *m, const struct incr_txn_options *options,
-		       const char *const *patterns, size_t n_patterns, struct commit_item *item)
+static int remove_from(struct removal *m,
+		       const struct incr_txn_options *options,
+		       const char *const *patterns, size_t n_patterns,
+		       struct commit_item *item)
 {
 	struct commit_request request = { .n_items = 1, .items = item };
 	struct ingest_result content = { 0 };
@@ -148,7 +155,8 @@ static int remove_from(struct removal *m, const struct incr_txn_options *options
 		r = add_pattern(m, patterns[i]);
 	if (r < 0)
 		return r;
-	if (!memtable_n_entries(m->paths) && (m->flags.ignores_missing || options->skips_empty))
+	if (!memtable_n_entries(m->paths) &&
+	    (m->flags.ignores_missing || options->skips_empty))
 		return 1;
 	r = ingest_removals(m, &content);
 	if (r < 0)
@@ -163,10 +171,11 @@ static int remove_from(struct removal *m, const struct incr_txn_options *options
 	return r;
 }
 
-static int remove_locked(struct incr_store *st, const struct incr_txn_options *options,
+static int remove_locked(struct incr_store *st,
+			 const struct incr_txn_options *options,
 			 const char *const *patterns, size_t n_patterns,
-			 struct incr_remove_flags flags, struct commit_item *item,
-			 struct incr_error *err)
+			 struct incr_remove_flags flags,
+			 struct commit_item *item, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct removal m = { .st = st, .flags = flags, .err = err };
@@ -174,28 +183,31 @@ static int remove_locked(struct incr_store *st, const struct incr_txn_options *o
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
-				      err);
+		r = store_find_branch(st, options->dataset_id, options->branch,
+				      &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)
-		r = incr_view_open(st, options->dataset_id, branch.head, &m.view, err);
+		r = incr_view_open(st, options->dataset_id, branch.head,
+				   &m.view, err);
 	if (r < 0)
 		return r;
 	item->branch_id = branch.fact.id;
 	/* what a glob matched is only right against the head it was matched with */
 	item->has_expect = true;
 	item->expect = options->has_expect ? options->expect : branch.head;
-	r = memtable_new(&m.paths) < 0 ? incr_fail_nomem(err) :
-					 remove_from(&m, options, patterns, n_patterns, item);
+	r = memtable_new(&m.paths) < 0 ?
+		    incr_fail_nomem(err) :
+		    remove_from(&m, options, patterns, n_patterns, item);
 	memtable_unref(m.paths);
 	incr_view_unref(m.view);
 	return r;
 }
 
 int incr_remove(struct incr_store *st, const struct incr_txn_options *options,
-		const char *const *patterns, size_t n_patterns, struct incr_remove_flags flags,
-		struct incr_txn_info *out_info, struct incr_error *err)
+		const char *const *patterns, size_t n_patterns,
+		struct incr_remove_flags flags, struct incr_txn_info *out_info,
+		struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct commit_texts texts = { .pairs = BUF_INIT };
@@ -209,15 +221,16 @@ int incr_remove(struct incr_store *st, const struct incr_txn_options *options,
 	if (r == 0)
 		r = commit_fill_texts(options, &texts, &item, err);
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch, &storage, &branch,
-				      err);
+		r = store_find_branch(st, options->dataset_id, options->branch,
+				      &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	/* exclusive: a commit in between would make the list of paths wrong */
 	if (r == 0)
 		r = store_lock_branch(st, &branch, true, &lock, err);
 	if (r == 0) {
-		r = remove_locked(st, options, patterns, n_patterns, flags, &item, err);
+		r = remove_locked(st, options, patterns, n_patterns, flags,
+				  &item, err);
 		lock_release(&lock);
 	}
 	buf_release(&texts.pairs);

@@ -8,11 +8,13 @@
 
 #define SCHEMA_SIZE_MAX (UINT32_C(1) << 20)
 
-int incr_schema_set(struct incr_store *st, uint64_t dataset_id, const char *branch,
-		    const char *text, size_t length, struct incr_error *err)
+int incr_schema_set(struct incr_store *st, uint64_t dataset_id,
+		    const char *branch, const char *text, size_t length,
+		    struct incr_error *err)
 {
 	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT;
-	struct fact_schema f = { .dataset_id = dataset_id, .text = { text, length } };
+	struct fact_schema f = { .dataset_id = dataset_id,
+				 .text = { text, length } };
 	struct state_branch b;
 	struct state_txn t;
 	struct lock lock;
@@ -42,8 +44,9 @@ int incr_schema_set(struct incr_store *st, uint64_t dataset_id, const char *bran
 }
 
 /* Newest schema that was set on @line at or before @up_to. */
-static int find_on_line(struct incr_store *st, uint64_t dataset_id, struct lineage_part part,
-			char **out_text, size_t *out_length, struct incr_error *err)
+static int find_on_line(struct incr_store *st, uint64_t dataset_id,
+			struct lineage_part part, char **out_text,
+			size_t *out_length, struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct state_key k = state_key_of(STATE_SCHEMA, dataset_id);
@@ -57,17 +60,19 @@ static int find_on_line(struct incr_store *st, uint64_t dataset_id, struct linea
 		r = it->seek(it, k.bytes, k.size, err);
 	if (r)
 		return r;
-	if (it->entry.key_size < fixed || memcmp(it->entry.key, k.bytes, fixed) != 0)
+	if (it->entry.key_size < fixed ||
+	    memcmp(it->entry.key, k.bytes, fixed) != 0)
 		return 1;
-	*out_text = text_dup((struct text){ (const char *)it->entry.value, it->entry.value_size });
+	*out_text = text_dup((struct text){ (const char *)it->entry.value,
+					    it->entry.value_size });
 	if (!*out_text)
 		return incr_fail_nomem(err);
 	*out_length = it->entry.value_size;
 	return 0;
 }
 
-int incr_schema_get(struct incr_store *st, uint64_t dataset_id, uint64_t txn, char **out_text,
-		    size_t *out_length, struct incr_error *err)
+int incr_schema_get(struct incr_store *st, uint64_t dataset_id, uint64_t txn,
+		    char **out_text, size_t *out_length, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct lineage lineage = { 0 };
@@ -92,7 +97,8 @@ int incr_schema_get(struct incr_store *st, uint64_t dataset_id, uint64_t txn, ch
 		return r;
 	r = 1;
 	for (size_t i = 0; r == 1 && i < lineage.n; i++)
-		r = find_on_line(st, dataset_id, lineage.parts[i], out_text, out_length, err);
+		r = find_on_line(st, dataset_id, lineage.parts[i], out_text,
+				 out_length, err);
 	lineage_release(&lineage);
 	return r;
 }

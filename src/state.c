@@ -7,10 +7,10 @@
 
 #include "error.h"
 
-#define TRY(call)                                                                                  \
-	do {                                                                                       \
-		if ((call) < 0)                                                                    \
-			return INCR_E_NOMEM;                                                       \
+#define TRY(call)                            \
+	do {                                 \
+		if ((call) < 0)              \
+			return INCR_E_NOMEM; \
 	} while (0)
 
 /* A line grows out of one with a smaller number, so that this many steps cannot be a circle. */
@@ -62,19 +62,20 @@ static int get(struct index *ix, const struct state_key *k, struct buf *storage,
 static int bad_value(const struct state_key *k, struct incr_error *err)
 {
 	return incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
-			 "an index entry of kind '%c' does not parse", k->bytes[0]);
+			 "an index entry of kind '%c' does not parse",
+			 k->bytes[0]);
 }
 
-static int put(struct index *ix, const struct state_key *k, const struct buf *value,
-	       struct incr_error *err)
+static int put(struct index *ix, const struct state_key *k,
+	       const struct buf *value, struct incr_error *err)
 {
 	return index_put(ix, k->bytes, k->size, value->data, value->size, err);
 }
 
 /* ---- datasets ---- */
 
-int state_dataset(struct index *ix, uint64_t id, struct buf *storage, struct state_dataset *out,
-		  struct incr_error *err)
+int state_dataset(struct index *ix, uint64_t id, struct buf *storage,
+		  struct state_dataset *out, struct incr_error *err)
 {
 	struct state_key k = state_key_of(STATE_DATASET, id);
 	struct state_dataset d = { 0 };
@@ -90,12 +91,14 @@ int state_dataset(struct index *ix, uint64_t id, struct buf *storage, struct sta
 	return 0;
 }
 
-int state_put_dataset(struct index *ix, const struct state_dataset *d, struct incr_error *err)
+int state_put_dataset(struct index *ix, const struct state_dataset *d,
+		      struct incr_error *err)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct state_key k = state_key_of(STATE_DATASET, d->fact.id);
 
-	if (buf_put_u8(&value, d->is_deleted) < 0 || fact_encode_dataset(&d->fact, &value) < 0)
+	if (buf_put_u8(&value, d->is_deleted) < 0 ||
+	    fact_encode_dataset(&d->fact, &value) < 0)
 		return incr_fail_nomem(err);
 	return put(ix, &k, &value, err);
 }
@@ -117,7 +120,8 @@ static int get_id(struct index *ix, const struct state_key *k, uint64_t *out_id,
 	return 0;
 }
 
-int state_dataset_id(struct index *ix, struct text name, uint64_t *out_id, struct incr_error *err)
+int state_dataset_id(struct index *ix, struct text name, uint64_t *out_id,
+		     struct incr_error *err)
 {
 	struct state_key k;
 
@@ -128,8 +132,8 @@ int state_dataset_id(struct index *ix, struct text name, uint64_t *out_id, struc
 
 /* ---- branches and lines ---- */
 
-int state_branch(struct index *ix, uint64_t id, struct buf *storage, struct state_branch *out,
-		 struct incr_error *err)
+int state_branch(struct index *ix, uint64_t id, struct buf *storage,
+		 struct state_branch *out, struct incr_error *err)
 {
 	struct state_key k = state_key_of(STATE_BRANCH, id);
 	struct state_branch b = { 0 };
@@ -147,19 +151,22 @@ int state_branch(struct index *ix, uint64_t id, struct buf *storage, struct stat
 	return 0;
 }
 
-int state_put_branch(struct index *ix, const struct state_branch *b, struct incr_error *err)
+int state_put_branch(struct index *ix, const struct state_branch *b,
+		     struct incr_error *err)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct state_key k = state_key_of(STATE_BRANCH, b->fact.id);
 
-	if (buf_put_u8(&value, b->is_deleted) < 0 || buf_put_varint(&value, b->head) < 0 ||
-	    buf_put_varint(&value, b->open_txn) < 0 || fact_encode_branch(&b->fact, &value) < 0)
+	if (buf_put_u8(&value, b->is_deleted) < 0 ||
+	    buf_put_varint(&value, b->head) < 0 ||
+	    buf_put_varint(&value, b->open_txn) < 0 ||
+	    fact_encode_branch(&b->fact, &value) < 0)
 		return incr_fail_nomem(err);
 	return put(ix, &k, &value, err);
 }
 
-int state_branch_id(struct index *ix, uint64_t dataset_id, struct text name, uint64_t *out_id,
-		    struct incr_error *err)
+int state_branch_id(struct index *ix, uint64_t dataset_id, struct text name,
+		    uint64_t *out_id, struct incr_error *err)
 {
 	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
 
@@ -167,7 +174,8 @@ int state_branch_id(struct index *ix, uint64_t dataset_id, struct text name, uin
 	return get_id(ix, &k, out_id, err);
 }
 
-int state_line(struct index *ix, uint64_t line, struct state_line *out, struct incr_error *err)
+int state_line(struct index *ix, uint64_t line, struct state_line *out,
+	       struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_key k = state_key_of(STATE_LINE, line);
@@ -185,12 +193,14 @@ int state_line(struct index *ix, uint64_t line, struct state_line *out, struct i
 	return 0;
 }
 
-int state_put_line(struct index *ix, uint64_t line, struct state_line l, struct incr_error *err)
+int state_put_line(struct index *ix, uint64_t line, struct state_line l,
+		   struct incr_error *err)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct state_key k = state_key_of(STATE_LINE, line);
 
-	if (buf_put_varint(&value, l.parent) < 0 || buf_put_varint(&value, l.at) < 0)
+	if (buf_put_varint(&value, l.parent) < 0 ||
+	    buf_put_varint(&value, l.at) < 0)
 		return incr_fail_nomem(err);
 	return put(ix, &k, &value, err);
 }
@@ -203,7 +213,8 @@ void lineage_release(struct lineage *l)
 
 static int lineage_add(struct lineage *l, uint64_t line, uint64_t up_to)
 {
-	struct lineage_part *parts = realloc(l->parts, (l->n + 1) * sizeof(*parts));
+	struct lineage_part *parts =
+		realloc(l->parts, (l->n + 1) * sizeof(*parts));
 
 	if (!parts)
 		return INCR_E_NOMEM;
@@ -228,7 +239,8 @@ int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,
 		}
 		r = state_line(ix, line, &parent, err);
 		if (r == 1)
-			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
+			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table",
+				      NULL,
 				      "line %llu is missing from the index",
 				      (unsigned long long)line);
 		if (r < 0)
@@ -254,8 +266,8 @@ bool lineage_holds(const struct lineage *l, uint64_t line, uint64_t txn)
 
 /* ---- transactions and builds ---- */
 
-int state_txn(struct index *ix, uint64_t number, struct buf *storage, struct state_txn *out,
-	      struct incr_error *err)
+int state_txn(struct index *ix, uint64_t number, struct buf *storage,
+	      struct state_txn *out, struct incr_error *err)
 {
 	struct state_key k = state_key_of(STATE_TXN, number);
 	struct state_txn t = { 0 };
@@ -272,7 +284,8 @@ int state_txn(struct index *ix, uint64_t number, struct buf *storage, struct sta
 	return 0;
 }
 
-int state_put_txn(struct index *ix, const struct state_txn *t, struct incr_error *err)
+int state_put_txn(struct index *ix, const struct state_txn *t,
+		  struct incr_error *err)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct state_key k = state_key_of(STATE_TXN, t->fact.number);
@@ -280,13 +293,14 @@ int state_put_txn(struct index *ix, const struct state_txn *t, struct incr_error
 
 	fact.manifest = text_of(NULL);
 	if (buf_put_u8(&value, (uint8_t)t->status) < 0 ||
-	    buf_put_varint(&value, t->record_position) < 0 || fact_encode_txn(&fact, &value) < 0)
+	    buf_put_varint(&value, t->record_position) < 0 ||
+	    fact_encode_txn(&fact, &value) < 0)
 		return incr_fail_nomem(err);
 	return put(ix, &k, &value, err);
 }
 
-int state_build(struct index *ix, uint64_t number, struct buf *storage, struct fact_build *out,
-		struct incr_error *err)
+int state_build(struct index *ix, uint64_t number, struct buf *storage,
+		struct fact_build *out, struct incr_error *err)
 {
 	struct state_key k = state_key_of(STATE_BUILD, ~number);
 	struct cursor c;
@@ -319,7 +333,8 @@ int version_encode(const struct version *v, struct buf *out)
 	return content_encode(&v->content, out);
 }
 
-int version_peek(const uint8_t *value, size_t size, enum manifest_op *out_op, uint64_t *out_line)
+int version_peek(const uint8_t *value, size_t size, enum manifest_op *out_op,
+		 uint64_t *out_line)
 {
 	struct cursor c = cursor_over(value, size);
 	uint8_t op = cursor_u8(&c);

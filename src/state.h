@@ -34,13 +34,16 @@ enum state_kind {
 	STATE_SCHEMA = 'S', /* dataset, line, ~after, ~sequence -> text */
 	STATE_BUILD = 'R', /* ~number -> build */
 	STATE_TRANSFORM = 'X', /* name, 0, ~build -> status */
-	STATE_VERSION = 'v', /* dataset, view start, path, 0, ~transaction -> version */
-	STATE_CHANGE = 'c', /* in change sets only: path, 0, ~transaction -> version */
+	STATE_VERSION =
+		'v', /* dataset, view start, path, 0, ~transaction -> version */
+	STATE_CHANGE =
+		'c', /* in change sets only: path, 0, ~transaction -> version */
 };
 
 void state_key_start(struct state_key *k, enum state_kind kind);
 void state_key_number(struct state_key *k, uint64_t v); /* big-endian */
-void state_key_bytes(struct state_key *k, const void *data, size_t size); /* cut at the limit */
+void state_key_bytes(struct state_key *k, const void *data,
+		     size_t size); /* cut at the limit */
 struct state_key state_key_of(enum state_kind kind, uint64_t number);
 
 /* ---- values ---- */
@@ -80,29 +83,36 @@ void version_release(struct version *v);
 int version_encode(const struct version *v, struct buf *out);
 int version_decode(const uint8_t *value, size_t size, struct version *out);
 /* Only op and line, for deciding visibility without decoding the rest. */
-int version_peek(const uint8_t *value, size_t size, enum manifest_op *out_op, uint64_t *out_line);
+int version_peek(const uint8_t *value, size_t size, enum manifest_op *out_op,
+		 uint64_t *out_line);
 
 /*
  * Look-ups: 0, 1 when there is none, or an error.  Texts are borrowed from
  * @storage, which the caller owns.
  */
-int state_dataset(struct index *ix, uint64_t id, struct buf *storage, struct state_dataset *out,
-		  struct incr_error *err);
-int state_dataset_id(struct index *ix, struct text name, uint64_t *out_id, struct incr_error *err);
-int state_branch(struct index *ix, uint64_t id, struct buf *storage, struct state_branch *out,
-		 struct incr_error *err);
-int state_branch_id(struct index *ix, uint64_t dataset_id, struct text name, uint64_t *out_id,
-		    struct incr_error *err);
-int state_line(struct index *ix, uint64_t line, struct state_line *out, struct incr_error *err);
-int state_txn(struct index *ix, uint64_t number, struct buf *storage, struct state_txn *out,
-	      struct incr_error *err);
-int state_build(struct index *ix, uint64_t number, struct buf *storage, struct fact_build *out,
-		struct incr_error *err);
+int state_dataset(struct index *ix, uint64_t id, struct buf *storage,
+		  struct state_dataset *out, struct incr_error *err);
+int state_dataset_id(struct index *ix, struct text name, uint64_t *out_id,
+		     struct incr_error *err);
+int state_branch(struct index *ix, uint64_t id, struct buf *storage,
+		 struct state_branch *out, struct incr_error *err);
+int state_branch_id(struct index *ix, uint64_t dataset_id, struct text name,
+		    uint64_t *out_id, struct incr_error *err);
+int state_line(struct index *ix, uint64_t line, struct state_line *out,
+	       struct incr_error *err);
+int state_txn(struct index *ix, uint64_t number, struct buf *storage,
+	      struct state_txn *out, struct incr_error *err);
+int state_build(struct index *ix, uint64_t number, struct buf *storage,
+		struct fact_build *out, struct incr_error *err);
 
-int state_put_dataset(struct index *ix, const struct state_dataset *d, struct incr_error *err);
-int state_put_branch(struct index *ix, const struct state_branch *b, struct incr_error *err);
-int state_put_line(struct index *ix, uint64_t line, struct state_line l, struct incr_error *err);
-int state_put_txn(struct index *ix, const struct state_txn *t, struct incr_error *err);
+int state_put_dataset(struct index *ix, const struct state_dataset *d,
+		      struct incr_error *err);
+int state_put_branch(struct index *ix, const struct state_branch *b,
+		     struct incr_error *err);
+int state_put_line(struct index *ix, uint64_t line, struct state_line l,
+		   struct incr_error *err);
+int state_put_txn(struct index *ix, const struct state_txn *t,
+		  struct incr_error *err);
 
 /*
  * The lines that lead to a transaction, newest first, each with the newest
@@ -113,7 +123,7 @@ struct lineage {
 	size_t n;
 	struct lineage_part {
 		uint64_t line, up_to;
-	} *parts; /* owned */
+	} * parts; /* owned */
 };
 void lineage_release(struct lineage *l);
 int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,

@@ -35,7 +35,8 @@ void store_user(char *out, size_t size)
 	char text[1024];
 	struct passwd entry, *found = NULL;
 
-	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 && found)
+	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 &&
+	    found)
 		snprintf(out, size, "%s", found->pw_name);
 	else
 		snprintf(out, size, "%lu", (unsigned long)geteuid());
@@ -58,7 +59,8 @@ void incr_store_close(struct incr_store *st)
 
 	if (!st)
 		return;
-	if (st->index && !st->is_broken && !st->is_readonly && index_is_due(st->index) &&
+	if (st->index && !st->is_broken && !st->is_readonly &&
+	    index_is_due(st->index) &&
 	    log_durable_to(st->log) >= index_position(st->index)->position)
 		/* derived: what is not written now is replayed by the next open */
 		(void)index_flush(st->index, &ignored);
@@ -86,7 +88,8 @@ static bool can_write(const struct incr_store *st)
 	return true;
 }
 
-static int open_parts(struct incr_store *st, const struct incr_store_options *options,
+static int open_parts(struct incr_store *st,
+		      const struct incr_store_options *options,
 		      struct incr_error *err)
 {
 	struct log_options log_options = { .io = st->io,
@@ -95,19 +98,23 @@ static int open_parts(struct incr_store *st, const struct incr_store_options *op
 	struct index_options index_options = { .io = st->io,
 					       .store_dirfd = st->dirfd,
 					       .tag = st->tag,
-					       .is_writable = !st->is_readonly };
+					       .is_writable =
+						       !st->is_readonly };
 	int r;
 
 	memcpy(log_options.uuid, st->uuid, sizeof(st->uuid));
 	r = log_open(&log_options, &st->log, err);
 	if (r < 0)
 		return r;
-	st->blocks = block_cache_new(options->block_cache_size ? options->block_cache_size :
-								 BLOCK_CACHE_DEFAULT);
-	st->frames = frame_cache_new(options->frame_cache_size ? options->frame_cache_size :
-								 FRAME_CACHE_DEFAULT);
+	st->blocks = block_cache_new(options->block_cache_size ?
+					     options->block_cache_size :
+					     BLOCK_CACHE_DEFAULT);
+	st->frames = frame_cache_new(options->frame_cache_size ?
+					     options->frame_cache_size :
+					     FRAME_CACHE_DEFAULT);
 	if (!st->blocks || !st->frames ||
-	    pack_set_new(st->io, st->dirfd, st->uuid, st->log, &st->packs) < 0 ||
+	    pack_set_new(st->io, st->dirfd, st->uuid, st->log, &st->packs) <
+		    0 ||
 	    content_reader_new(st->packs, st->frames, &st->reader) < 0)
 		return incr_fail_nomem(err);
 	index_options.cache = st->blocks;
@@ -145,11 +152,13 @@ int store_catch_up(struct incr_store *st, struct incr_error *err)
 	int r;
 
 	if (st->is_broken)
-		return incr_fail(err, INCR_E_DEAD, NULL, st->path,
-				 "an earlier failure left this handle behind the log");
+		return incr_fail(
+			err, INCR_E_DEAD, NULL, st->path,
+			"an earlier failure left this handle behind the log");
 	if (!at->position)
 		at->position = log_begin(st->log);
-	while ((r = log_read(st->log, at->position, &record, &next, err)) == 0) {
+	while ((r = log_read(st->log, at->position, &record, &next, err)) ==
+	       0) {
 		r = apply_record(st->index, &record, st->reader, err);
 		if (r < 0) {
 			st->is_broken = true;
@@ -183,8 +192,8 @@ static int first_catch_up(struct incr_store *st, struct incr_error *err)
 }
 
 int store_open_with(const struct incr_io *io, const char *path,
-		    const struct incr_store_options *options, struct incr_store **out_store,
-		    struct incr_error *err)
+		    const struct incr_store_options *options,
+		    struct incr_store **out_store, struct incr_error *err)
 {
 	struct incr_store_options defaults = { 0 };
 	struct incr_store *st = calloc(1, sizeof(*st));
@@ -199,7 +208,8 @@ int store_open_with(const struct incr_io *io, const char *path,
 	st->wait_ms = options->wait_ms;
 	r = store_format_open(st, path, err);
 	if (r == 0) {
-		st->is_readonly = st->is_readonly || options->is_readonly || !can_write(st);
+		st->is_readonly = st->is_readonly || options->is_readonly ||
+				  !can_write(st);
 		r = open_parts(st, options, err);
 	}
 	if (r == 0)
@@ -235,20 +245,23 @@ int incr_store_refresh(struct incr_store *st, struct incr_error *err)
 
 /* ---- appending ---- */
 
-int store_begin_append(struct incr_store *st, struct lock *out_lock, struct incr_error *err)
+int store_begin_append(struct incr_store *st, struct lock *out_lock,
+		       struct incr_error *err)
 {
 	struct incr_error ignored = INCR_ERROR_INIT;
 	int r;
 
 	if (st->is_readonly)
-		return incr_fail(err, INCR_E_READONLY, NULL, st->path, "the store cannot be written");
+		return incr_fail(err, INCR_E_READONLY, NULL, st->path,
+				 "the store cannot be written");
 	if (index_is_due(st->index) &&
 	    log_durable_to(st->log) >= index_position(st->index)->position) {
 		/* before the lock, so that no other writer waits for it */
 		(void)index_flush(st->index, &ignored);
 		incr_error_release(&ignored);
 	}
-	r = lock_take(st->io, st->dirfd, LOCK_APPEND, true, st->wait_ms, "the log", out_lock, err);
+	r = lock_take(st->io, st->dirfd, LOCK_APPEND, true, st->wait_ms,
+		      "the log", out_lock, err);
 	if (r < 0)
 		return r;
 	r = store_catch_up(st, err);
@@ -257,8 +270,9 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock, struct incr
 	return r;
 }
 
-int store_append(struct incr_store *st, enum fact_type type, const struct buf *head,
-		 const struct buf *frames, struct incr_error *err)
+int store_append(struct incr_store *st, enum fact_type type,
+		 const struct buf *head, const struct buf *frames,
+		 struct incr_error *err)
 {
 	struct index_position *at = index_position(st->index);
 	struct log_append a = {
@@ -278,7 +292,8 @@ int store_append(struct incr_store *st, enum fact_type type, const struct buf *h
 	return store_catch_up(st, err);
 }
 
-int store_end_append(struct incr_store *st, struct lock *lock, int r, struct incr_error *err)
+int store_end_append(struct incr_store *st, struct lock *lock, int r,
+		     struct incr_error *err)
 {
 	lock_release(lock);
 	if (r < 0)
@@ -286,8 +301,8 @@ int store_end_append(struct incr_store *st, struct lock *lock, int r, struct inc
 	return log_sync(st->log, index_position(st->index)->position, err);
 }
 
-int store_append_fact(struct incr_store *st, enum fact_type type, const struct buf *payload,
-		      struct incr_error *err)
+int store_append_fact(struct incr_store *st, enum fact_type type,
+		      const struct buf *payload, struct incr_error *err)
 {
 	struct lock lock;
 	int r = store_begin_append(st, &lock, err);
@@ -313,8 +328,9 @@ int store_find_dataset(struct incr_store *st, uint64_t id, struct buf *storage,
 	return 0;
 }
 
-int store_find_branch(struct incr_store *st, uint64_t dataset_id, const char *name,
-		      struct buf *storage, struct state_branch *out, struct incr_error *err)
+int store_find_branch(struct incr_store *st, uint64_t dataset_id,
+		      const char *name, struct buf *storage,
+		      struct state_branch *out, struct incr_error *err)
 {
 	struct text branch = text_of(name ? name : "main");
 	uint64_t id;
@@ -323,8 +339,8 @@ int store_find_branch(struct incr_store *st, uint64_t dataset_id, const char *na
 	if (r == 0)
 		r = state_branch(st->index, id, storage, out, err);
 	if (r == 1)
-		return incr_fail(err, INCR_E_NOTFOUND, "no-such-branch", branch.data,
-				 "the dataset has no such branch");
+		return incr_fail(err, INCR_E_NOTFOUND, "no-such-branch",
+				 branch.data, "the dataset has no such branch");
 	return r;
 }
 
@@ -337,23 +353,27 @@ int store_find_txn(struct incr_store *st, uint64_t number, struct buf *storage,
 	if (r != 1)
 		return r;
 	snprintf(name, sizeof(name), "t%" PRIu64, number);
-	return incr_fail(err, INCR_E_NOTFOUND, "no-such-transaction", name, "no such transaction");
+	return incr_fail(err, INCR_E_NOTFOUND, "no-such-transaction", name,
+			 "no such transaction");
 }
 
-int store_lock_branch(struct incr_store *st, const struct state_branch *branch, bool is_exclusive,
-		      struct lock *out_lock, struct incr_error *err)
+int store_lock_branch(struct incr_store *st, const struct state_branch *branch,
+		      bool is_exclusive, struct lock *out_lock,
+		      struct incr_error *err)
 {
 	char thing[320];
 
 	if (st->is_readonly)
-		return incr_fail(err, INCR_E_READONLY, NULL, st->path, "the store cannot be written");
-	snprintf(thing, sizeof(thing), "branch %.*s", (int)branch->fact.name.size,
-		 branch->fact.name.data);
-	return lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id), is_exclusive, st->wait_ms,
-			 thing, out_lock, err);
+		return incr_fail(err, INCR_E_READONLY, NULL, st->path,
+				 "the store cannot be written");
+	snprintf(thing, sizeof(thing), "branch %.*s",
+		 (int)branch->fact.name.size, branch->fact.name.data);
+	return lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id),
+			 is_exclusive, st->wait_ms, thing, out_lock, err);
 }
 
-int store_check_no_open(const struct state_branch *branch, uint64_t but, struct incr_error *err)
+int store_check_no_open(const struct state_branch *branch, uint64_t but,
+			struct incr_error *err)
 {
 	char name[32];
 
@@ -362,7 +382,8 @@ int store_check_no_open(const struct state_branch *branch, uint64_t but, struct 
 	snprintf(name, sizeof(name), "t%" PRIu64, branch->open_txn);
 	incr_fail(err, INCR_E_CONFLICT, "open-transaction", name,
 		  "the branch has an open transaction");
-	incr_hint(err, "incrctl txn commit %s, or incrctl txn abort %s", name, name);
+	incr_hint(err, "incrctl txn commit %s, or incrctl txn abort %s", name,
+		  name);
 	return INCR_E_CONFLICT;
 }
 
@@ -379,15 +400,18 @@ int store_manifest(struct incr_store *st, const struct state_txn *txn,
 	if (r < 0)
 		return r;
 	if (r == 1 || record.header.type != FACT_COMMIT ||
-	    commit_record_decode(record.payload, record.header.payload_size, &commit) < 0)
+	    commit_record_decode(record.payload, record.header.payload_size,
+				 &commit) < 0)
 		return incr_fail(err, INCR_E_CORRUPT, "bad-fact", name,
 				 "its log record cannot be read");
-	frames_position = record.header.position + RECORD_HEADER_SIZE + commit.frames_off;
+	frames_position =
+		record.header.position + RECORD_HEADER_SIZE + commit.frames_off;
 	r = 1;
 	for (size_t i = 0; r == 1 && i < commit.n_txns; i++)
 		if (commit.txns[i].number == txn->fact.number)
-			r = manifest_source_open(&commit.txns[i], frames_position, st->reader, out,
-						 err);
+			r = manifest_source_open(&commit.txns[i],
+						 frames_position, st->reader,
+						 out, err);
 	commit_record_release(&commit);
 	if (r == 1)
 		return incr_fail(err, INCR_E_CORRUPT, "bad-fact", name,

@@ -35,10 +35,11 @@ struct incr_store {
 };
 
 /* With another io table than the real one: tests. */
-int store_init_with(const struct incr_io *io, const char *path, struct incr_error *err);
-int store_open_with(const struct incr_io *io, const char *path,
-		    const struct incr_store_options *options, struct incr_store **out_store,
+int store_init_with(const struct incr_io *io, const char *path,
 		    struct incr_error *err);
+int store_open_with(const struct incr_io *io, const char *path,
+		    const struct incr_store_options *options,
+		    struct incr_store **out_store, struct incr_error *err);
 
 /* Apply what was appended since; readers need no lock. */
 int store_catch_up(struct incr_store *st, struct incr_error *err);
@@ -47,15 +48,18 @@ int store_catch_up(struct incr_store *st, struct incr_error *err);
  * The append lock, with the index caught up to the end of the log: whatever
  * is looked at now stays true until store_end_append().
  */
-int store_begin_append(struct incr_store *st, struct lock *out_lock, struct incr_error *err);
+int store_begin_append(struct incr_store *st, struct lock *out_lock,
+		       struct incr_error *err);
 /* Append one record and apply it. */
-int store_append(struct incr_store *st, enum fact_type type, const struct buf *head,
-		 const struct buf *frames, struct incr_error *err);
+int store_append(struct incr_store *st, enum fact_type type,
+		 const struct buf *head, const struct buf *frames,
+		 struct incr_error *err);
 /* Release the lock, then make everything appended durable.  @r: result so far; passed on. */
-int store_end_append(struct incr_store *st, struct lock *lock, int r, struct incr_error *err);
+int store_end_append(struct incr_store *st, struct lock *lock, int r,
+		     struct incr_error *err);
 /* begin, append, end for a fact that needs nothing checked under the lock. */
-int store_append_fact(struct incr_store *st, enum fact_type type, const struct buf *payload,
-		      struct incr_error *err);
+int store_append_fact(struct incr_store *st, enum fact_type type,
+		      const struct buf *payload, struct incr_error *err);
 
 int64_t store_now(const struct incr_store *st);
 /* Name of the calling user, at most @size bytes. */
@@ -67,16 +71,19 @@ void store_user(char *out, size_t size);
 int store_find_dataset(struct incr_store *st, uint64_t id, struct buf *storage,
 		       struct state_dataset *out, struct incr_error *err);
 /* INCR_E_NOTFOUND "no-such-branch"; @name NULL: main. */
-int store_find_branch(struct incr_store *st, uint64_t dataset_id, const char *name,
-		      struct buf *storage, struct state_branch *out, struct incr_error *err);
+int store_find_branch(struct incr_store *st, uint64_t dataset_id,
+		      const char *name, struct buf *storage,
+		      struct state_branch *out, struct incr_error *err);
 /* INCR_E_NOTFOUND "no-such-transaction". */
 int store_find_txn(struct incr_store *st, uint64_t number, struct buf *storage,
 		   struct state_txn *out, struct incr_error *err);
 /* Take LOCK_BRANCH; builds exclusively, commits shared. */
-int store_lock_branch(struct incr_store *st, const struct state_branch *branch, bool is_exclusive,
-		      struct lock *out_lock, struct incr_error *err);
+int store_lock_branch(struct incr_store *st, const struct state_branch *branch,
+		      bool is_exclusive, struct lock *out_lock,
+		      struct incr_error *err);
 /* INCR_E_CONFLICT "open-transaction" when the branch has one other than @but. */
-int store_check_no_open(const struct state_branch *branch, uint64_t but, struct incr_error *err);
+int store_check_no_open(const struct state_branch *branch, uint64_t but,
+			struct incr_error *err);
 /* The manifest of a committed transaction, read from its log record. */
 int store_manifest(struct incr_store *st, const struct state_txn *txn,
 		   struct manifest_source *out, struct incr_error *err);

@@ -13,7 +13,8 @@
 #include "error.h"
 #include "hash.h"
 
-static const char *const store_dirs[] = { "log", "packs", "index", "spool", "lost" };
+static const char *const store_dirs[] = { "log", "packs", "index", "spool",
+					  "lost" };
 
 static void format_encode(const uint8_t uuid[16], int64_t created_ns,
 			  uint8_t out[STORE_FORMAT_SIZE])
@@ -24,7 +25,8 @@ static void format_encode(const uint8_t uuid[16], int64_t created_ns,
 	/* 12: zero; 16, 24, 32: feature flags, incompatible, read-compatible, compatible */
 	memcpy(out + 40, uuid, 16);
 	put_u64(out + 56, (uint64_t)created_ns);
-	put_u64(out + STORE_FORMAT_SIZE - 8, hash64(out, STORE_FORMAT_SIZE - 8));
+	put_u64(out + STORE_FORMAT_SIZE - 8,
+		hash64(out, STORE_FORMAT_SIZE - 8));
 }
 
 static int newer(const char *path, const char *what, struct incr_error *err)
@@ -35,8 +37,8 @@ static int newer(const char *path, const char *what, struct incr_error *err)
 	return INCR_E_UNSUPPORTED;
 }
 
-static int format_decode(struct incr_store *st, const uint8_t *bytes, size_t size,
-			 struct incr_error *err)
+static int format_decode(struct incr_store *st, const uint8_t *bytes,
+			 size_t size, struct incr_error *err)
 {
 	uint64_t incompatible, read_compatible;
 	uint32_t version;
@@ -47,14 +49,18 @@ static int format_decode(struct incr_store *st, const uint8_t *bytes, size_t siz
 	version = get_u32(bytes + 8);
 	if (version > STORE_FORMAT_VERSION)
 		return newer(st->path, "format version", err);
-	if (size != STORE_FORMAT_SIZE || version != STORE_FORMAT_VERSION || get_u32(bytes + 12) ||
-	    get_u64(bytes + STORE_FORMAT_SIZE - 8) != hash64(bytes, STORE_FORMAT_SIZE - 8))
-		return incr_fail(err, INCR_E_CORRUPT, "damaged-format", st->path,
-				 "the store's format file does not match its checksum");
+	if (size != STORE_FORMAT_SIZE || version != STORE_FORMAT_VERSION ||
+	    get_u32(bytes + 12) ||
+	    get_u64(bytes + STORE_FORMAT_SIZE - 8) !=
+		    hash64(bytes, STORE_FORMAT_SIZE - 8))
+		return incr_fail(
+			err, INCR_E_CORRUPT, "damaged-format", st->path,
+			"the store's format file does not match its checksum");
 	for (size_t i = 64; i < STORE_FORMAT_SIZE - 8; i++)
 		if (bytes[i])
-			return incr_fail(err, INCR_E_CORRUPT, "damaged-format", st->path,
-					 "the store's format file has bytes where none belong");
+			return incr_fail(
+				err, INCR_E_CORRUPT, "damaged-format", st->path,
+				"the store's format file has bytes where none belong");
 	incompatible = get_u64(bytes + 16);
 	read_compatible = get_u64(bytes + 24);
 	if (incompatible & ~STORE_KNOWN_INCOMPATIBLE)
@@ -79,7 +85,8 @@ static void set_uuid(struct incr_store *st)
 	st->tag = hash64(st->uuid, sizeof(st->uuid));
 }
 
-int store_format_open(struct incr_store *st, const char *path, struct incr_error *err)
+int store_format_open(struct incr_store *st, const char *path,
+		      struct incr_error *err)
 {
 	_cleanup_buf_ struct buf bytes = BUF_INIT;
 	struct incr_error why = INCR_ERROR_INIT;
@@ -88,19 +95,24 @@ int store_format_open(struct incr_store *st, const char *path, struct incr_error
 	st->path = realpath(path, NULL);
 	if (!st->path) {
 		if (errno == ENOENT || errno == ENOTDIR) {
-			incr_fail(err, INCR_E_NOTFOUND, "no-store", path, "there is no store");
+			incr_fail(err, INCR_E_NOTFOUND, "no-store", path,
+				  "there is no store");
 			incr_hint(err, "incrctl init %s", path);
 			return INCR_E_NOTFOUND;
 		}
-		return incr_fail_errno(err, errno, path, "cannot open the store");
+		return incr_fail_errno(err, errno, path,
+				       "cannot open the store");
 	}
-	st->dirfd = st->io->open_at(st->io, AT_FDCWD, st->path, O_RDONLY | O_DIRECTORY, 0);
+	st->dirfd = st->io->open_at(st->io, AT_FDCWD, st->path,
+				    O_RDONLY | O_DIRECTORY, 0);
 	if (st->dirfd == -ENOTDIR)
 		return incr_fail(err, INCR_E_NOTFOUND, "not-a-store", st->path,
 				 "it is not a directory, so it is not a store");
 	if (st->dirfd < 0)
-		return incr_fail_errno(err, -st->dirfd, st->path, "cannot open the store");
-	r = io_read_file(st->io, st->dirfd, STORE_FORMAT_FILE, 4096, &bytes, &why);
+		return incr_fail_errno(err, -st->dirfd, st->path,
+				       "cannot open the store");
+	r = io_read_file(st->io, st->dirfd, STORE_FORMAT_FILE, 4096, &bytes,
+			 &why);
 	if (r < 0) {
 		int sys_errno = why.sys_errno;
 
@@ -108,10 +120,13 @@ int store_format_open(struct incr_store *st, const char *path, struct incr_error
 		if (r == INCR_E_NOTFOUND) {
 			incr_fail(err, INCR_E_NOTFOUND, "not-a-store", st->path,
 				  "the directory is not a store");
-			incr_hint(err, "incrctl init makes one in an empty directory");
+			incr_hint(
+				err,
+				"incrctl init makes one in an empty directory");
 			return INCR_E_NOTFOUND;
 		}
-		return incr_fail_errno(err, sys_errno ? sys_errno : EIO, st->path,
+		return incr_fail_errno(err, sys_errno ? sys_errno : EIO,
+				       st->path,
 				       "cannot read the store's format file");
 	}
 	r = format_decode(st, bytes.data, bytes.size, err);
@@ -128,7 +143,8 @@ static int count_foreign(void *closure, const char *name, enum io_kind kind)
 	for (size_t i = 0; i < sizeof(store_dirs) / sizeof(store_dirs[0]); i++)
 		if (!strcmp(name, store_dirs[i]))
 			return 0;
-	if (!strcmp(name, STORE_LOCK_FILE) || !strncmp(name, STORE_FORMAT_FILE ".", 7))
+	if (!strcmp(name, STORE_LOCK_FILE) ||
+	    !strncmp(name, STORE_FORMAT_FILE ".", 7))
 		return 0;
 	(*(int *)closure)++;
 	return 0;
@@ -147,16 +163,19 @@ static int check_empty(const struct incr_io *io, int dirfd, const char *path,
 				 "there is a store already");
 	r = io->readdir(io, dirfd, count_foreign, &n);
 	if (r < 0)
-		return incr_fail_errno(err, -r, path, "cannot list the directory");
+		return incr_fail_errno(err, -r, path,
+				       "cannot list the directory");
 	if (n)
 		return incr_fail(err, INCR_E_EXISTS, "not-empty", path,
 				 "the directory is not empty");
 	return 0;
 }
 
-static int make_dirs(const struct incr_io *io, int dirfd, struct incr_error *err)
+static int make_dirs(const struct incr_io *io, int dirfd,
+		     struct incr_error *err)
 {
-	for (size_t i = 0; i < sizeof(store_dirs) / sizeof(store_dirs[0]); i++) {
+	for (size_t i = 0; i < sizeof(store_dirs) / sizeof(store_dirs[0]);
+	     i++) {
 		int r = io_remove_tree(io, dirfd, store_dirs[i], err);
 
 		if (r == 0)
@@ -167,11 +186,13 @@ static int make_dirs(const struct incr_io *io, int dirfd, struct incr_error *err
 	return 0;
 }
 
-static int make_lock_file(const struct incr_io *io, int dirfd, struct incr_error *err)
+static int make_lock_file(const struct incr_io *io, int dirfd,
+			  struct incr_error *err)
 {
 	static const uint8_t zeros[STORE_LOCK_FILE_SIZE];
 	int fd;
-	int r = io_open(io, dirfd, STORE_LOCK_FILE, O_RDWR | O_CREAT | O_TRUNC, 0644, &fd, err);
+	int r = io_open(io, dirfd, STORE_LOCK_FILE, O_RDWR | O_CREAT | O_TRUNC,
+			0644, &fd, err);
 
 	if (r < 0)
 		return r;
@@ -179,13 +200,17 @@ static int make_lock_file(const struct incr_io *io, int dirfd, struct incr_error
 	if (r == 0)
 		r = io_sync_file(io, fd, STORE_LOCK_FILE, err);
 	if (io_close(io, fd) < 0 && r == 0)
-		r = incr_fail(err, INCR_E_IO, NULL, STORE_LOCK_FILE, "cannot close");
+		r = incr_fail(err, INCR_E_IO, NULL, STORE_LOCK_FILE,
+			      "cannot close");
 	return r;
 }
 
-static int init_in(const struct incr_io *io, int dirfd, const char *path, struct incr_error *err)
+static int init_in(const struct incr_io *io, int dirfd, const char *path,
+		   struct incr_error *err)
 {
-	struct log_options log_options = { .io = io, .store_dirfd = dirfd, .is_writable = true };
+	struct log_options log_options = { .io = io,
+					   .store_dirfd = dirfd,
+					   .is_writable = true };
 	uint8_t bytes[STORE_FORMAT_SIZE];
 	int r = check_empty(io, dirfd, path, err);
 
@@ -207,11 +232,13 @@ static int init_in(const struct incr_io *io, int dirfd, const char *path, struct
 	if (r < 0)
 		return r;
 	format_encode(log_options.uuid, io->now_ns(io), bytes);
-	return io_replace_file(io, dirfd, STORE_FORMAT_FILE, bytes, sizeof(bytes), true, err);
+	return io_replace_file(io, dirfd, STORE_FORMAT_FILE, bytes,
+			       sizeof(bytes), true, err);
 }
 
 /* The store's own name in its parent directory must survive a power cut too. */
-static int sync_parent(const struct incr_io *io, int dirfd, struct incr_error *err)
+static int sync_parent(const struct incr_io *io, int dirfd,
+		       struct incr_error *err)
 {
 	int fd;
 	int r = io_open(io, dirfd, "..", O_RDONLY | O_DIRECTORY, 0, &fd, err);
@@ -223,18 +250,22 @@ static int sync_parent(const struct incr_io *io, int dirfd, struct incr_error *e
 	return r;
 }
 
-int store_init_with(const struct incr_io *io, const char *path, struct incr_error *err)
+int store_init_with(const struct incr_io *io, const char *path,
+		    struct incr_error *err)
 {
 	int r = io->mkdir_at(io, AT_FDCWD, path, 0777);
 	int fd;
 
 	if (r < 0 && r != -EEXIST)
-		return incr_fail_errno(err, -r, path, "cannot make the store's directory");
+		return incr_fail_errno(err, -r, path,
+				       "cannot make the store's directory");
 	fd = io->open_at(io, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (fd == -ENOTDIR)
-		return incr_fail(err, INCR_E_EXISTS, "not-empty", path, "it is a file");
+		return incr_fail(err, INCR_E_EXISTS, "not-empty", path,
+				 "it is a file");
 	if (fd < 0)
-		return incr_fail_errno(err, -fd, path, "cannot open the store's directory");
+		return incr_fail_errno(err, -fd, path,
+				       "cannot open the store's directory");
 	r = init_in(io, fd, path, err);
 	if (r == 0)
 		r = sync_parent(io, fd, err);

@@ -15,7 +15,8 @@ const char *incr_txn_type_name(enum incr_txn_type type)
 					     [INCR_UPDATE] = "UPDATE",
 					     [INCR_DELETE] = "DELETE" };
 
-	return type >= INCR_SNAPSHOT && type <= INCR_DELETE ? names[type] : "unknown";
+	return type >= INCR_SNAPSHOT && type <= INCR_DELETE ? names[type] :
+							      "unknown";
 }
 
 const char *incr_txn_status_name(enum incr_txn_status status)
@@ -24,7 +25,8 @@ const char *incr_txn_status_name(enum incr_txn_status status)
 					     [INCR_COMMITTED] = "COMMITTED",
 					     [INCR_ABORTED] = "ABORTED" };
 
-	return status >= INCR_OPEN && status <= INCR_ABORTED ? names[status] : "unknown";
+	return status >= INCR_OPEN && status <= INCR_ABORTED ? names[status] :
+							       "unknown";
 }
 
 void incr_txn_info_release(struct incr_txn_info *info)
@@ -39,7 +41,8 @@ void incr_txn_info_release(struct incr_txn_info *info)
 }
 
 /* Names as they are now; those of deleted things are still known. */
-static int add_names(struct incr_store *st, struct incr_txn_info *info, struct incr_error *err)
+static int add_names(struct incr_store *st, struct incr_txn_info *info,
+		     struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_dataset d;
@@ -58,8 +61,8 @@ static int add_names(struct incr_store *st, struct incr_txn_info *info, struct i
 	return 0;
 }
 
-static int info_of(struct incr_store *st, const struct state_txn *t, struct incr_txn_info *out,
-		   struct incr_error *err)
+static int info_of(struct incr_store *st, const struct state_txn *t,
+		   struct incr_txn_info *out, struct incr_error *err)
 {
 	const struct fact_txn *f = &t->fact;
 	struct incr_txn_info info = {
@@ -98,8 +101,8 @@ static int info_of(struct incr_store *st, const struct state_txn *t, struct incr
 	return 0;
 }
 
-int incr_txn_find(struct incr_store *st, uint64_t number, struct incr_txn_info *out_info,
-		  struct incr_error *err)
+int incr_txn_find(struct incr_store *st, uint64_t number,
+		  struct incr_txn_info *out_info, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_txn t;
@@ -108,8 +111,8 @@ int incr_txn_find(struct incr_store *st, uint64_t number, struct incr_txn_info *
 	return r < 0 ? r : info_of(st, &t, out_info, err);
 }
 
-int incr_txn_log(struct incr_store *st, uint64_t head, uint64_t after, incr_txn_fn fn,
-		 void *closure, struct incr_error *err)
+int incr_txn_log(struct incr_store *st, uint64_t head, uint64_t after,
+		 incr_txn_fn fn, void *closure, struct incr_error *err)
 {
 	int r = 0;
 
@@ -166,8 +169,8 @@ static int stop_at_time(void *closure, const struct incr_txn_info *info)
 	return 1;
 }
 
-int incr_txn_at_time(struct incr_store *st, uint64_t head, int64_t time_ns, uint64_t *out_number,
-		     struct incr_error *err)
+int incr_txn_at_time(struct incr_store *st, uint64_t head, int64_t time_ns,
+		     uint64_t *out_number, struct incr_error *err)
 {
 	struct at_time a = { .time_ns = time_ns };
 	int r = incr_txn_log(st, head, 0, stop_at_time, &a, err);

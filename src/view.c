@@ -66,8 +66,9 @@ static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 		char name[32];
 
 		snprintf(name, sizeof(name), "t%llu", (unsigned long long)txn);
-		return incr_fail(err, INCR_E_NOTFOUND, "no-such-transaction", name,
-				 "it is no committed transaction of this dataset");
+		return incr_fail(
+			err, INCR_E_NOTFOUND, "no-such-transaction", name,
+			"it is no committed transaction of this dataset");
 	}
 	v->start = t.fact.view_start;
 	v->n_files = t.fact.view_files;
@@ -102,7 +103,8 @@ int incr_view_open(struct incr_store *st, uint64_t dataset_id, uint64_t txn,
 	return 0;
 }
 
-int view_new_changes(struct incr_view *like, struct memtable *m, uint64_t n_files, uint64_t size,
+int view_new_changes(struct incr_view *like, struct memtable *m,
+		     uint64_t n_files, uint64_t size,
 		     struct incr_view **out_view, struct incr_error *err)
 {
 	struct incr_view *v = calloc(1, sizeof(*v));
@@ -161,7 +163,8 @@ static int find_directory(struct view_walk *w, const char *path, size_t length,
 		w->place = 0;
 		return view_walk_directory(w, 0, out_node, err);
 	}
-	if (r == 1 || w->path_length <= length || memcmp(w->path, below, length + 1) != 0)
+	if (r == 1 || w->path_length <= length ||
+	    memcmp(w->path, below, length + 1) != 0)
 		return 1;
 	return view_walk_directory(w, length, out_node, err);
 }
@@ -174,7 +177,9 @@ int incr_view_find(struct incr_view *v, const char *path, size_t length,
 
 	if (r < 0)
 		return r;
-	r = length && length <= NAME_PATH_MAX ? view_walk_find(&w, path, length, err) : 1;
+	r = length && length <= NAME_PATH_MAX ?
+		    view_walk_find(&w, path, length, err) :
+		    1;
 	if (r == 0)
 		r = view_walk_node(&w, out_node, err);
 	else if (r == 1)
@@ -194,19 +199,21 @@ static size_t parts_length(const char *path, size_t length, unsigned depth)
 	return i;
 }
 
-static int at_place(struct incr_view *v, struct iter *it, size_t source, uint64_t place,
-		    uint8_t depth, struct incr_node *out_node, struct incr_error *err)
+static int at_place(struct incr_view *v, struct iter *it, size_t source,
+		    uint64_t place, uint8_t depth, struct incr_node *out_node,
+		    struct incr_error *err)
 {
 	struct view_walk w = { .view = v, .place = place };
 	const struct table_entry *e = &it->entry;
-	int r = index_sources_goto(v->sources, source, it, PLACE_BLOCK(place), PLACE_INDEX(place),
-				   err);
+	int r = index_sources_goto(v->sources, source, it, PLACE_BLOCK(place),
+				   PLACE_INDEX(place), err);
 
 	if (r < 0)
 		return r;
 	if (e->key_size < v->prefix.size + 9 ||
 	    memcmp(e->key, v->prefix.bytes, v->prefix.size) != 0)
-		return incr_fail(err, INCR_E_RANGE, NULL, NULL, "no such place in the view");
+		return incr_fail(err, INCR_E_RANGE, NULL, NULL,
+				 "no such place in the view");
 	w.path = (const char *)e->key + v->prefix.size;
 	w.path_length = e->key_size - v->prefix.size - 9;
 	w.txn = ~get_be64(e->key + e->key_size - 8);
@@ -214,18 +221,20 @@ static int at_place(struct incr_view *v, struct iter *it, size_t source, uint64_
 	w.value_size = e->value_size;
 	if (!depth)
 		return view_walk_node(&w, out_node, err);
-	return view_walk_directory(&w, parts_length(w.path, w.path_length, depth), out_node, err);
+	return view_walk_directory(
+		&w, parts_length(w.path, w.path_length, depth), out_node, err);
 }
 
-int incr_view_at(struct incr_view *v, uint64_t place, uint8_t depth, struct incr_node *out_node,
-		 struct incr_error *err)
+int incr_view_at(struct incr_view *v, uint64_t place, uint8_t depth,
+		 struct incr_node *out_node, struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	size_t source = PLACE_SOURCE(place);
 	int r;
 
 	if (!v->sources || source >= v->sources->n)
-		return incr_fail(err, INCR_E_RANGE, NULL, NULL, "no such place in the view");
+		return incr_fail(err, INCR_E_RANGE, NULL, NULL,
+				 "no such place in the view");
 	r = index_sources_iter_one(v->sources, source, &it, err);
 	return r < 0 ? r : at_place(v, it, source, place, depth, out_node, err);
 }
@@ -248,7 +257,8 @@ int incr_view_iter_new(struct incr_view *v, const char *from, size_t length,
 		return incr_fail_nomem(err);
 	r = view_walk_init(&it->walk, incr_view_ref(v), err);
 	if (r == 0) {
-		it->first = view_walk_seek(&it->walk, from, from ? length : 0, err);
+		it->first =
+			view_walk_seek(&it->walk, from, from ? length : 0, err);
 		r = it->first < 0 ? it->first : 0;
 	}
 	if (r < 0) {
@@ -260,7 +270,8 @@ int incr_view_iter_new(struct incr_view *v, const char *from, size_t length,
 	return 0;
 }
 
-int incr_view_iter_next(struct incr_view_iter *it, struct incr_node *node, struct incr_error *err)
+int incr_view_iter_next(struct incr_view_iter *it, struct incr_node *node,
+			struct incr_error *err)
 {
 	int r = it->has_first ? it->first : view_walk_next(&it->walk, err);
 
@@ -279,13 +290,16 @@ void incr_view_iter_free(struct incr_view_iter *it)
 
 /* ---- content ---- */
 
-int incr_file_read(struct incr_view *v, const struct incr_node *file, uint64_t off, void *data,
-		   size_t size, size_t *out_size, struct incr_error *err)
+int incr_file_read(struct incr_view *v, const struct incr_node *file,
+		   uint64_t off, void *data, size_t size, size_t *out_size,
+		   struct incr_error *err)
 {
-	return content_read(v->reader, file->content, off, data, size, out_size, err);
+	return content_read(v->reader, file->content, off, data, size, out_size,
+			    err);
 }
 
-int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id, uint32_t *out_off)
+int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id,
+		       uint32_t *out_off)
 {
 	const struct content *c = file->content;
 
@@ -306,8 +320,8 @@ int incr_file_frame(struct incr_view *v, const struct incr_node *file,
 
 	if (r)
 		return r;
-	r = content_frame_get(v->reader, c->container, c->frame_off, c->frame_stored,
-			      c->frame_raw, &frame, err);
+	r = content_frame_get(v->reader, c->container, c->frame_off,
+			      c->frame_stored, c->frame_raw, &frame, err);
 	if (r < 0)
 		return r;
 	ref.data = frame->data;

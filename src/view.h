@@ -15,7 +15,8 @@
 
 struct incr_view {
 	unsigned refs; /* atomic */
-	struct incr_store *store; /* borrowed; only for look-ups by its own thread */
+	struct incr_store
+		*store; /* borrowed; only for look-ups by its own thread */
 	struct content_reader *reader; /* borrowed from the store */
 	uint64_t store_tag;
 	struct index_sources *sources; /* shared(ref); NULL: the empty view */
@@ -42,25 +43,31 @@ struct view_walk {
 	size_t last_length;
 };
 
-int view_walk_init(struct view_walk *w, struct incr_view *v, struct incr_error *err);
+int view_walk_init(struct view_walk *w, struct incr_view *v,
+		   struct incr_error *err);
 void view_walk_release(struct view_walk *w);
 /* First path >= @from: 0, 1 at the end. */
-int view_walk_seek(struct view_walk *w, const void *from, size_t length, struct incr_error *err);
+int view_walk_seek(struct view_walk *w, const void *from, size_t length,
+		   struct incr_error *err);
 int view_walk_next(struct view_walk *w, struct incr_error *err);
 /* Exactly @path: 0, or 1 when the view does not have it. */
-int view_walk_find(struct view_walk *w, const void *path, size_t length, struct incr_error *err);
+int view_walk_find(struct view_walk *w, const void *path, size_t length,
+		   struct incr_error *err);
 /* The version that the walk stands at. */
-int view_walk_version(const struct view_walk *w, struct version *out, struct incr_error *err);
+int view_walk_version(const struct view_walk *w, struct version *out,
+		      struct incr_error *err);
 /* Fill a node (which keeps its buffers) from the walk. */
-int view_walk_node(const struct view_walk *w, struct incr_node *node, struct incr_error *err);
+int view_walk_node(const struct view_walk *w, struct incr_node *node,
+		   struct incr_error *err);
 
 /* A view over one frozen memtable of STATE_CHANGE keys; @m is shared(ref). */
-int view_new_changes(struct incr_view *like, struct memtable *m, uint64_t n_files, uint64_t size,
+int view_new_changes(struct incr_view *like, struct memtable *m,
+		     uint64_t n_files, uint64_t size,
 		     struct incr_view **out_view, struct incr_error *err);
 
 uint64_t view_place(const struct iter *it);
 /* A directory node at the first @length bytes of the walk's path. */
-int view_walk_directory(const struct view_walk *w, size_t length, struct incr_node *node,
-			struct incr_error *err);
+int view_walk_directory(const struct view_walk *w, size_t length,
+			struct incr_node *node, struct incr_error *err);
 
 #endif

@@ -25,7 +25,8 @@ uint64_t view_place(const struct iter *it)
 	       (uint64_t)it->block << PLACE_INDEX_BITS | it->index;
 }
 
-int view_walk_init(struct view_walk *w, struct incr_view *v, struct incr_error *err)
+int view_walk_init(struct view_walk *w, struct incr_view *v,
+		   struct incr_error *err)
 {
 	w->view = v;
 	w->it = NULL;
@@ -75,8 +76,8 @@ static int remember(struct view_walk *w, struct incr_error *err)
 	return 0;
 }
 
-static int seek_path(struct view_walk *w, const void *path, size_t length, const void *tail,
-		     size_t tail_size, struct incr_error *err)
+static int seek_path(struct view_walk *w, const void *path, size_t length,
+		     const void *tail, size_t tail_size, struct incr_error *err)
 {
 	struct state_key k = w->view->prefix;
 
@@ -86,8 +87,8 @@ static int seek_path(struct view_walk *w, const void *path, size_t length, const
 }
 
 /* Is the version that the iterator stands at the one that counts, or does it not count? */
-static int judge(struct view_walk *w, bool *out_counts, enum manifest_op *out_op,
-		 struct incr_error *err)
+static int judge(struct view_walk *w, bool *out_counts,
+		 enum manifest_op *out_op, struct incr_error *err)
 {
 	const struct table_entry *e = &w->it->entry;
 	uint64_t line;
@@ -96,12 +97,14 @@ static int judge(struct view_walk *w, bool *out_counts, enum manifest_op *out_op
 		return incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
 				 "a file version in the index does not parse");
 	*out_counts = w->view->counts_all ||
-		      (w->txn <= w->view->txn && lineage_holds(&w->view->lineage, line, w->txn));
+		      (w->txn <= w->view->txn &&
+		       lineage_holds(&w->view->lineage, line, w->txn));
 	return 0;
 }
 
 /* Past the path that was decided, or to its versions that are old enough. */
-static int skip_versions(struct view_walk *w, unsigned n_steps, struct incr_error *err)
+static int skip_versions(struct view_walk *w, unsigned n_steps,
+			 struct incr_error *err)
 {
 	uint8_t tail[TXN_SUFFIX] = { 0 };
 
@@ -148,7 +151,8 @@ static int settle(struct view_walk *w, int r, struct incr_error *err)
 	return r;
 }
 
-int view_walk_seek(struct view_walk *w, const void *from, size_t length, struct incr_error *err)
+int view_walk_seek(struct view_walk *w, const void *from, size_t length,
+		   struct incr_error *err)
 {
 	w->last_length = SIZE_MAX;
 	if (!w->it)
@@ -163,7 +167,8 @@ int view_walk_next(struct view_walk *w, struct incr_error *err)
 	return settle(w, w->it->next(w->it, err), err);
 }
 
-int view_walk_find(struct view_walk *w, const void *path, size_t length, struct incr_error *err)
+int view_walk_find(struct view_walk *w, const void *path, size_t length,
+		   struct incr_error *err)
 {
 	uint8_t tail[TXN_SUFFIX] = { 0 };
 	int r;
@@ -181,7 +186,8 @@ int view_walk_find(struct view_walk *w, const void *path, size_t length, struct 
 		if (!is_within(w))
 			return 1;
 		parse_key(w);
-		if (w->path_length != length || memcmp(w->path, path, length) != 0)
+		if (w->path_length != length ||
+		    memcmp(w->path, path, length) != 0)
 			return 1;
 		r = judge(w, &counts, &op, err);
 		if (r < 0)
@@ -198,7 +204,8 @@ int view_walk_find(struct view_walk *w, const void *path, size_t length, struct 
 	return r;
 }
 
-int view_walk_version(const struct view_walk *w, struct version *out, struct incr_error *err)
+int view_walk_version(const struct view_walk *w, struct version *out,
+		      struct incr_error *err)
 {
 	int r = version_decode(w->value, w->value_size, out);
 
@@ -211,7 +218,8 @@ int view_walk_version(const struct view_walk *w, struct version *out, struct inc
 }
 
 /* The node's path buffer grows and is kept. */
-static int set_path(struct incr_node *node, const char *path, size_t length, struct incr_error *err)
+static int set_path(struct incr_node *node, const char *path, size_t length,
+		    struct incr_error *err)
 {
 	char *grown = realloc(node->path, length + 1);
 
@@ -224,7 +232,8 @@ static int set_path(struct incr_node *node, const char *path, size_t length, str
 	return 0;
 }
 
-static uint64_t stable_id(const struct view_walk *w, size_t length, uint64_t txn)
+static uint64_t stable_id(const struct view_walk *w, size_t length,
+			  uint64_t txn)
 {
 	uint8_t identity[24];
 	uint64_t id;
@@ -236,7 +245,8 @@ static uint64_t stable_id(const struct view_walk *w, size_t length, uint64_t txn
 	return id > 1 ? id : 2; /* 0 and 1 mean other things to file systems */
 }
 
-int view_walk_node(const struct view_walk *w, struct incr_node *node, struct incr_error *err)
+int view_walk_node(const struct view_walk *w, struct incr_node *node,
+		   struct incr_error *err)
 {
 	struct version v;
 	struct content *content = node->content;
@@ -266,8 +276,8 @@ int view_walk_node(const struct view_walk *w, struct incr_node *node, struct inc
 	return 0;
 }
 
-int view_walk_directory(const struct view_walk *w, size_t length, struct incr_node *node,
-			struct incr_error *err)
+int view_walk_directory(const struct view_walk *w, size_t length,
+			struct incr_node *node, struct incr_error *err)
 {
 	unsigned depth = length > 0;
 	int r = set_path(node, w->path, length, err);

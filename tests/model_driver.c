@@ -143,8 +143,10 @@ static int do_remove(struct driver *d)
 	if (r == 0) {
 		put_txn_info(d->out, &info);
 		incr_txn_info_release(&info);
+	} else if (r > 0) {
+		fputs("{\"transaction\":null}", d->out);
 	}
-	return r;
+	return r < 0 ? r : 0;
 }
 
 static int do_begin(struct driver *d)

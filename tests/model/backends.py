@@ -68,7 +68,8 @@ class Backend:
         self.store = os.path.join(directory, "store")
         self.work = os.path.join(directory, "work")
         os.mkdir(self.work)
-        self.script = []
+        self.script = ["export INCR_STORE=$PWD/store",
+                       'incrctl init "$INCR_STORE"']
         self.n_dirs = 0
 
     def do(self, words, fields):
@@ -197,8 +198,7 @@ class Cli(Backend):
         for name in list(self.environment):
             if name.startswith("INCR_") and name != "INCR_STORE":
                 del self.environment[name]
-        self.note("export", "INCR_STORE=$PWD/store")
-        self.do(["init", self.store], [])
+        self.opened = self.ask("init", self.store)
 
     def raw(self, words):
         done = subprocess.run([self.program, *words], cwd=self.work,
@@ -314,8 +314,7 @@ class Driver(Backend):
         self.process = subprocess.Popen(
             [os.environ["INCR_MODEL_DRIVER"]], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, cwd=self.work)
-        self.note("export", "INCR_STORE=$PWD/store")
-        self.do(["init", self.store], ["open", self.store])
+        self.opened = self.ask("open", self.store)
 
     def do(self, words, fields):
         self.note("incrctl", *words)

@@ -54,9 +54,11 @@ class History:
         self.open_builds = []
         self.n_texts = 0
         self.touched = set()
+        require("error" not in backend.opened, "init: %s", backend.opened)
         for name in SOURCES + TARGETS:
             self.model.create(name)
-            require("error" not in self.real.create(name), "create " + name)
+            reply = self.real.create(name)
+            require("error" not in reply, "create: %s", reply)
 
     # ------------------------------------------------------------ helpers
 
