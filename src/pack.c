@@ -292,9 +292,9 @@ int pack_writer_finish(struct pack_writer *w, uint64_t *out_size,
 		return fail_sync(w, -r, err);
 
 	w->is_failed = true; /* until all of the rest has worked */
-	r = io_sync_file(w->io, w->fd, w->path, err);
+	r = w->io->fdatasync(w->io, w->fd);
 	if (r < 0)
-		return r;
+		return fail_sync(w, -r, err);
 
 	r = io_close(w->io, w->fd);
 	w->fd = -1;
