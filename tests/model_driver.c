@@ -8,6 +8,7 @@
 
 #include "incr.h"
 #include "model_json.h"
+#include "model_transform.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,10 @@ static int find_head(struct driver *d, uint64_t *out_dataset,
 	int r = find_dataset(d, d->args[1], out_dataset);
 	if (r < 0)
 		return r;
+	if (d->args[2][0] == '@') {
+		*out_head = number_of(d->args[2] + 2);
+		return 0;
+	}
 	r = incr_branch_find(d->st, *out_dataset, d->args[2], &info, &d->err);
 	if (r < 0)
 		return r;
@@ -243,6 +248,56 @@ static int do_ls(struct driver *d)
 	return r;
 }
 
+static int put_changes(struct driver *d, struct incr_changes *changes)
+{
+	static const char *const names[] = { "", "added", "modified",
+					     "removed" };
+	struct incr_node node = INCR_NODE_INIT;
+	enum incr_change change;
+	const char *comma = "";
+	uint64_t txn;
+	int r;
+
+	fputc('{', d->out);
+	while ((r = incr_changes_next(changes, &change, &node, &txn,
+				      &d->err)) == 0) {
+		fputs(comma, d->out);
+		put_text(d->out, node.path);
+		fprintf(d->out, ":[\"%s\",%llu]", names[change],
+			(unsigned long long)txn);
+		comma = ",";
+	}
+	fputc('}', d->out);
+	incr_node_release(&node);
+	return r < 0 ? r : 0;
+}
+
+static int do_diff(struct driver *d)
+{
+	struct incr_view *from = NULL, *to = NULL;
+	struct incr_changes *changes = NULL;
+	uint64_t dataset;
+
+	int r = find_dataset(d, d->args[1], &dataset);
+	if (r == 0)
+		r = incr_view_open(d->st, dataset, number_of(d->args[2]), &from,
+				   &d->err);
+	if (r == 0)
+		r = incr_view_open(d->st, dataset, number_of(d->args[3]), &to,
+				   &d->err);
+	if (r == 0)
+		r = incr_changes_new(from, to, &changes, &d->err);
+	if (r == 0)
+		r = put_changes(d, changes);
+	if (changes != NULL)
+		incr_changes_free(changes);
+	if (to != NULL)
+		incr_view_unref(to);
+	if (from != NULL)
+		incr_view_unref(from);
+	return r;
+}
+
 static int put_log_line(void *closure, const struct incr_txn_info *info)
 {
 	FILE *out = closure;
@@ -265,85 +320,12 @@ static int do_log(struct driver *d)
 	return r;
 }
 
-/* The next part of a field, up to @by; NULL when it is empty. */
-static char *part(char **rest, const char *by)
-{
-	char *text = strsep(rest, by);
-
-	return text == NULL || *text == '\0' ? NULL : strdup(text);
-}
-
-static void *grown(void *items, size_t n, size_t size)
-{
-	void *more = realloc(items, (n + 1) * size);
-
-	if (more == NULL)
-		abort();
-	memset((char *)more + n * size, 0, size);
-	return more;
-}
-
-static enum incr_write_mode mode_of(const char *text)
-{
-	if (text == NULL || *text == '\0')
-		return INCR_MODE_DEFAULT;
-	return *text == 'm' ? INCR_MODE_MODIFY :
-	       *text == 'r' ? INCR_MODE_REPLACE :
-			      INCR_MODE_APPEND;
-}
-
-static void set_flags(struct incr_transform *t, const char *flags)
-{
-	t->require_incremental = strchr(flags, 'r') != NULL;
-	t->allow_retention = strchr(flags, 't') != NULL;
-	t->allow_user_deletes = strchr(flags, 'u') != NULL;
-	t->strict_append = strchr(flags, 's') != NULL;
-	t->v2_semantics = strchr(flags, '2') != NULL;
-	t->abort_if_empty = strchr(flags, 'e') != NULL;
-}
-
-/* One key=value of a transform; lists inside a value are split at commas. */
-static void set_key(struct incr_transform *t, char *value)
-{
-	const char *key = strsep(&value, "=");
-
-	if (strcmp(key, "in") == 0) {
-		t->inputs = grown(t->inputs, t->n_inputs, sizeof(*t->inputs));
-		struct incr_transform_input *in = &t->inputs[t->n_inputs++];
-		in->alias = part(&value, ",");
-		in->dataset = part(&value, ",");
-		in->branch = part(&value, ",");
-		in->is_snapshot = strcmp(strsep(&value, ","), "1") == 0;
-		in->transaction_limit = number_of(value);
-	} else if (strcmp(key, "out") == 0) {
-		t->outputs =
-			grown(t->outputs, t->n_outputs, sizeof(*t->outputs));
-		struct incr_transform_output *out = &t->outputs[t->n_outputs++];
-		out->alias = part(&value, ",");
-		out->dataset = part(&value, ",");
-		out->write_mode = mode_of(value);
-	} else if (strcmp(key, "fallback") == 0) {
-		t->fallbacks =
-			grown(t->fallbacks, t->n_fallbacks, sizeof(char *));
-		t->fallbacks[t->n_fallbacks++] = strdup(value);
-	} else if (strcmp(key, "arg") == 0) {
-		t->command = grown(t->command, t->n_command, sizeof(char *));
-		t->command[t->n_command++] = strdup(value);
-	} else if (strcmp(key, "branch") == 0) {
-		t->branch = strdup(value);
-	} else if (strcmp(key, "version") == 0) {
-		t->semantic_version = strtoll(value, NULL, 10);
-	} else if (strcmp(key, "flags") == 0) {
-		set_flags(t, value);
-	}
-}
-
 static int do_transform(struct driver *d)
 {
 	incr_transform_release(&d->transform);
 	d->transform = (struct incr_transform){ .name = strdup(d->args[1]) };
 	for (size_t i = 2; i < d->n_args; i++)
-		set_key(&d->transform, d->args[i]);
+		model_transform_set(&d->transform, d->args[i]);
 	fputs("{}", d->out);
 	return 0;
 }
@@ -524,7 +506,8 @@ static const struct request {
 	{ "branch-create", 4, do_branch }, /* DATASET NAME N */
 	{ "branch-reset", 4, do_branch }, /* DATASET NAME N */
 	{ "branch-delete", 3, do_branch }, /* DATASET NAME */
-	{ "ls", 3, do_ls }, /* DATASET BRANCH */
+	{ "ls", 3, do_ls }, /* DATASET BRANCH|@tN */
+	{ "diff", 4, do_diff }, /* DATASET N N */
 	{ "log", 3, do_log }, /* DATASET BRANCH */
 	{ "transform", 2,
 	  do_transform }, /* NAME KEY=VALUE...: for what follows */

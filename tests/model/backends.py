@@ -223,7 +223,9 @@ class Cli(Backend):
         return {**(lines[0] if lines else {}), "lines": lines, "exit": code}
 
     def ls(self, name, branch):
-        got = self.ask("ls", "--json", "%s:%s" % (name, branch))
+        """Of a branch, or of a transaction given as @t42."""
+        got = self.ask("ls", "--json",
+                       name + ("" if branch[0] == "@" else ":") + branch)
         if "error" in got:
             return got
         return {e["path"]: (number(e["transaction"]), e["mode"])
@@ -232,6 +234,13 @@ class Cli(Backend):
     def log(self, name, branch):
         got = self.ask("log", "--json", "%s:%s" % (name, branch))
         return got if "error" in got else got["lines"]
+
+    def diff(self, name, since, to):
+        got = self.ask("diff", "--json", name, "t%d..t%d" % (since, to))
+        if "error" in got:
+            return got
+        return {e["path"]: (e["status"], number(e["transaction"]))
+                for e in got["lines"]}
 
     def status(self, name):
         return self.ask("status", "--json", name)
@@ -351,6 +360,11 @@ class Driver(Backend):
     def log(self, name, branch):
         got = self.ask("log", name, branch)
         return got if "error" in got else [e for e in got if e]
+
+    def diff(self, name, since, to):
+        got = self.ask("diff", name, since, to)
+        return got if "error" in got else {
+            p: tuple(v) for p, v in got.items()}
 
     def status(self, name):
         return self.ask("status", name)

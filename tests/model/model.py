@@ -26,9 +26,10 @@ HARD = {"processed-transaction-not-in-view", "branch-order",
 class Refused(Exception):
     """An operation that must fail and change nothing; word is its code."""
 
-    def __init__(self, word, exit_code, paths=()):
+    def __init__(self, word, exit_code, paths=(), also=None):
         super().__init__(word)
         self.word = word
+        self.also = also           # another word that fits as well
         self.exit_code = exit_code
         self.paths = sorted(paths)
 
@@ -91,6 +92,11 @@ def view(txn):
             out[path] = step
     txn._view = dict(out)      # committed transactions never change
     return out
+
+
+def paths_conflict(paths):
+    """R21: x and x/y cannot both be files."""
+    return any(q.startswith(p + "/") for p in paths for q in paths)
 
 
 def is_on_path(txn, head):
@@ -326,10 +332,14 @@ class Store:
     def commit_txn(txn):
         if txn.status != OPEN:
             raise Refused("not-open", 4)                   # R1
-        if txn.type == APPEND:
-            hit = set(txn.files) & set(view(txn.branch.head))
-            if hit:
-                raise Refused("append-collision", 4, hit)  # R8, R9
+        kept = {} if txn.type == SNAPSHOT else view(txn.branch.head)
+        conflict = "path-conflict" if paths_conflict({*kept, *txn.files}) \
+            else None
+        hit = set(txn.files) & set(kept)
+        if txn.type == APPEND and hit:
+            raise Refused("append-collision", 4, hit, conflict)    # R8, R9
+        if conflict:
+            raise Refused(conflict, 2)
         if txn.type == DELETE:
             txn.removed &= set(view(txn.branch.head))
         txn.status = COMMITTED
@@ -626,13 +636,17 @@ class Store:
         if at and at.head is not out.head:
             raise Refused("branch-moved", 4)
         base, staged = view(out.head), build.staged[out.alias]
-        if out.type == APPEND:
-            hit = set(base) & set(staged)
-            if hit:                                        # R126
-                strict = build.transform.strict_append \
-                    and build.plan.is_incremental
-                raise Refused("strict-append-collision" if strict
-                              else "append-collision", 4, hit)
+        kept = {} if out.type == SNAPSHOT else base
+        conflict = "path-conflict" if paths_conflict({*kept, *staged}) \
+            else None
+        hit = set(base) & set(staged)
+        if out.type == APPEND and hit:                     # R126
+            strict = build.transform.strict_append \
+                and build.plan.is_incremental
+            raise Refused("strict-append-collision" if strict
+                          else "append-collision", 4, hit, conflict)
+        if conflict:
+            raise Refused(conflict, 2)
         if (out.type == SNAPSHOT and base and not staged
                 and not allow_empty and not build.is_skip):
             raise Refused("empty-replace", 4)

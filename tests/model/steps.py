@@ -10,9 +10,10 @@ import random
 import compare
 from compare import Mismatch, require
 from model import (APPEND, COMMITTED, DELETE, SNAPSHOT, UPDATE, File, Input,
-                   Output, Refused, Store, Transform, view)
+                   Output, Refused, Store, Transform, paths_conflict, view)
 
 PATHS = ("a", "b", "c", "d/e", "d/f", "_x")
+FILE_AND_DIRECTORY = "d"
 BRANCHES = ("dev", "alt")
 SOURCES = ("I1", "I2", "I3")
 TARGETS = ("O1", "O2", "O3")
@@ -69,7 +70,10 @@ class History:
     def some_files(self, rng, base):
         """path -> File; now and then the very bytes that base has."""
         files = {}
-        for path in rng.sample(PATHS, rng.choice((0, 1, 1, 1, 2, 2, 3))):
+        paths = rng.sample(PATHS, rng.choice((0, 1, 1, 1, 2, 2, 3)))
+        if rng.random() < 0.03 and not any("/" in p for p in paths):
+            paths.append(FILE_AND_DIRECTORY)
+        for path in paths:
             old = base.get(path)
             if old is not None and rng.random() < 0.2:
                 files[path] = old.files[path]
@@ -105,6 +109,7 @@ class History:
         for name, branch in sorted(self.touched):
             compare.dataset(self.real, self.model, name, branch)
         rng = random.Random(seed + 1)
+        self.check_past(rng)
         for transform in self.transforms:
             if self.plans_all or rng.random() < 0.3:
                 self.check_plan(rng, transform)
@@ -116,6 +121,16 @@ class History:
         for name, dataset in self.model.datasets.items():
             for branch in dataset.branches:
                 compare.dataset(self.real, self.model, name, branch)
+
+    def check_past(self, rng):
+        """An old view, and what changed from one to another."""
+        name = rng.choice(SOURCES + TARGETS)
+        txns = self.model.datasets[name].txns
+        if txns and rng.random() < (0.5 if self.plans_all else 0.1):
+            to = rng.choice(txns)
+            since = rng.choice(to.line())
+            compare.past(self.real, name, since)
+            compare.diff(self.real, name, since, to)
 
     def check_plan(self, rng, transform):
         flags = "".join(f for f, p in (("f", .3), ("s", .05), ("c", .2))
@@ -164,6 +179,9 @@ class History:
         flags = "i" if rng.random() < 0.3 else ""
         origin = rng.choice(("user", "retention", "retention", "gdpr"))
         reply = self.real.remove(name, branch, origin, paths, flags)
+        if flags and not set(paths) & set(base) and "error" not in reply \
+                and not reply.get("transaction"):
+            return     # Open: an empty DELETE, or none, when nothing is left
         txn = self.agree("rm", lambda: self.model.remove(
             name, paths, origin, branch, bool(flags)), reply)
         self.learn(txn, reply)
@@ -352,6 +370,8 @@ class History:
             if way == "copy":
                 files = {p: File(self.text()) for at in plan.inputs.values()
                          for p in at.views["added"]}
+                if paths_conflict(files):
+                    del files[FILE_AND_DIRECTORY]
             elif way == "fixed":
                 files = {"a": File(self.text())}
             elif way == "some":
