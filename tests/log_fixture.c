@@ -23,6 +23,13 @@ static int counting_fdatasync(const struct incr_io *io, int fd)
 	return io_posix.fdatasync(&io_posix, fd);
 }
 
+static int counting_fsync(const struct incr_io *io, int fd)
+{
+	(void)io;
+	log_faults.n_fsync++;
+	return io_posix.fsync(&io_posix, fd);
+}
+
 static int counting_fsync_dir(const struct incr_io *io, int fd)
 {
 	(void)io;
@@ -57,6 +64,7 @@ int log_fixture_open(struct log_fixture *f, uint64_t segment_size)
 {
 	faulty_io = io_posix;
 	faulty_io.fdatasync = counting_fdatasync;
+	faulty_io.fsync = counting_fsync;
 	faulty_io.fsync_dir = counting_fsync_dir;
 	faulty_io.pwrite = failing_pwrite;
 

@@ -130,7 +130,11 @@ static void test_log_read__unsynced_records_bad__both_are_tail(void)
 	REQUIRE_OK(create_three(&f, 1, ends));
 	log_fixture_flip(&f, FIRST_SEGMENT, 8 * ends[1] + 500);
 	CHECK_INT_EQ(1, log_fixture_reread(&f, NULL));
+	log_faults = (struct log_faults){ 0 };
 	REQUIRE_OK(log_fixture_append(&f, NULL));
+	/* The copy, its name, and the cut: else a crash could undo it. */
+	CHECK_INT_EQ(2, log_faults.n_fsync);
+	CHECK_INT_EQ(1, log_faults.n_fsync_dir);
 	CHECK_INT_EQ(2, log_fixture_reread(&f, NULL));
 	CHECK_INT_EQ(1, log_fixture_count(&f, "lost"));
 	log_fixture_close(&f);
