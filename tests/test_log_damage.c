@@ -1,6 +1,7 @@
 /* Torn tails and damage of the log, told apart. */
 #include "config.h"
 
+#include "hash.h"
 #include "log.h"
 #include "log_fixture.h"
 #include "testing.h"
@@ -220,6 +221,40 @@ static void test_log_read__record_moved_or_foreign__is_not_taken(void)
 	log_fixture_close(&f);
 }
 
+static void test_log_read__record_of_another_store__is_torn(void)
+{
+	struct log_fixture f;
+	uint64_t ends[4];
+	uint8_t bytes[RECORD_HEADER_SIZE];
+	struct record_header h = { .type = 1, .sequence = 4 };
+
+	REQUIRE_OK(create_three(&f, 0, ends));
+	h.position = ends[3];
+	h.store_tag = hash64("another uuid, 16", 16);
+	h.payload_hash = hash64(NULL, 0);
+	record_encode_header(&h, bytes);
+	log_fixture_write(&f, FIRST_SEGMENT, ends[3], bytes, sizeof(bytes));
+	CHECK_INT_EQ(3, log_fixture_reread(&f, NULL));
+	log_fixture_close(&f);
+}
+
+static void test_log_read__tail_cut_by_another__reads_what_is_new(void)
+{
+	struct log_fixture f, reader;
+	uint64_t ends[4];
+
+	REQUIRE_OK(create_three(&f, 2, ends));
+	REQUIRE_OK(log_fixture_open(&reader, 0));
+	log_fixture_flip(&f, FIRST_SEGMENT, 8 * ends[2] + 500);
+	/* The reader has the torn record in its window from now on. */
+	CHECK_INT_EQ(2, log_fixture_read(&reader, NULL));
+	CHECK_INT_EQ(2, log_fixture_reread(&f, NULL));
+	REQUIRE_OK(log_fixture_append(&f, NULL));
+	CHECK_INT_EQ(1, log_fixture_read(&reader, NULL));
+	log_fixture_close(&f);
+	log_fixture_close(&reader);
+}
+
 static void test_log_skip_damage__behind_it__finds_whole_records(void)
 {
 	struct log_fixture f;
@@ -373,6 +408,8 @@ static const struct testing_test tests[] = {
 	TEST(test_log_read__hint_copied_with_store__is_void),
 	TEST(test_log_read__zeros_or_garbage_after_end__is_torn),
 	TEST(test_log_read__record_moved_or_foreign__is_not_taken),
+	TEST(test_log_read__record_of_another_store__is_torn),
+	TEST(test_log_read__tail_cut_by_another__reads_what_is_new),
 	TEST(test_log_skip_damage__behind_it__finds_whole_records),
 	TEST(test_log_read__segment_missing__is_corrupt),
 	TEST(test_log_read__earlier_segment_cut__is_corrupt),
