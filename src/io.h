@@ -70,6 +70,9 @@ struct incr_io {
 	/* Never follows a symbolic link. @path "" stats @dirfd itself. */
 	int (*stat_at)(const struct incr_io *io, int dirfd, const char *path,
 		       struct io_stat *out_stat);
+	/* Absolute path without links, at most @size bytes with its NUL. */
+	int (*real_path)(const struct incr_io *io, const char *path, char *out,
+			 size_t size);
 	/* Room for later writes; the size of the file stays. */
 	int (*fallocate)(const struct incr_io *io, int fd, uint64_t off,
 			 uint64_t size);

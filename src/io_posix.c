@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
@@ -180,6 +181,21 @@ static int64_t ns_of_time(struct timespec t)
 	return ns;
 }
 
+static int posix_real_path(const struct incr_io *io, const char *path,
+			   char *out, size_t size)
+{
+	char *found = realpath(path, NULL);
+	int r = found ? 0 : -errno;
+
+	(void)io;
+	if (found && strlen(found) >= size)
+		r = -ENAMETOOLONG;
+	if (r == 0)
+		memcpy(out, found, strlen(found) + 1);
+	free(found);
+	return r;
+}
+
 static int posix_stat_at(const struct incr_io *io, int dirfd, const char *path,
 			 struct io_stat *out_stat)
 {
@@ -345,6 +361,7 @@ const struct incr_io io_posix = {
 	.mkdir_at = posix_mkdir_at,
 	.readdir = posix_readdir,
 	.stat_at = posix_stat_at,
+	.real_path = posix_real_path,
 	.fallocate = posix_fallocate_keep,
 	.lease = posix_lease,
 	.lock = posix_lock,

@@ -90,19 +90,21 @@ int store_format_open(struct incr_store *st, const char *path,
 {
 	_cleanup_buf_ struct buf bytes = BUF_INIT;
 	struct incr_error why = INCR_ERROR_INIT;
+	char absolute[PATH_MAX];
 	int r;
 
-	st->path = realpath(path, NULL);
-	if (!st->path) {
-		if (errno == ENOENT || errno == ENOTDIR) {
-			incr_fail(err, INCR_E_NOTFOUND, "no-store", path,
-				  "there is no store");
-			incr_hint(err, "incrctl init %s", path);
-			return INCR_E_NOTFOUND;
-		}
-		return incr_fail_errno(err, errno, path,
-				       "cannot open the store");
+	r = st->io->real_path(st->io, path, absolute, sizeof(absolute));
+	if (r == -ENOENT || r == -ENOTDIR) {
+		incr_fail(err, INCR_E_NOTFOUND, "no-store", path,
+			  "there is no store");
+		incr_hint(err, "incrctl init %s", path);
+		return INCR_E_NOTFOUND;
 	}
+	if (r < 0)
+		return incr_fail_errno(err, -r, path, "cannot open the store");
+	st->path = strdup(absolute);
+	if (!st->path)
+		return incr_fail_nomem(err);
 	st->dirfd = st->io->open_at(st->io, AT_FDCWD, st->path,
 				    O_RDONLY | O_DIRECTORY, 0);
 	if (st->dirfd == -ENOTDIR)
