@@ -1,0 +1,44 @@
+/*
+ * Pushing: when a frame of small files was decoded for one of them, the others
+ * go into the kernel's page cache too, before anybody asks.
+ */
+#ifndef INCR_PUSH_H
+#define INCR_PUSH_H
+
+#include "incr.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+struct incr_mount;
+struct view_slot;
+
+struct push {
+	pthread_mutex_t lock; /* held by the only thread that pushes */
+};
+
+/* One run of files behind a file that was read. */
+struct push_run {
+	struct incr_mount *mount;
+	struct view_slot *slot;
+	struct incr_view_iter *iter;
+	struct incr_node node;
+	struct incr_frame_ref frame; /* of the file before; has_frame */
+	bool has_frame;
+	unsigned int n_pushed, n_unknown, window;
+};
+
+void push_init(struct push *p);
+void push_release(struct push *p);
+
+/*
+ * Begin a run behind @file.  False: another thread is pushing, or there is
+ * nothing to push.  Gives the reader's token away.
+ */
+bool push_begin(struct push_run *run, struct incr_mount *m,
+		struct view_slot *slot, const struct incr_node *file);
+/* Push until @n files of this run were pushed.  False: the run is at its end. */
+bool push_some(struct push_run *run, unsigned int n);
+void push_end(struct push_run *run);
+
+#endif
