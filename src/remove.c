@@ -155,8 +155,7 @@ static int remove_from(struct removal *m,
 		r = add_pattern(m, patterns[i]);
 	if (r < 0)
 		return r;
-	if (!memtable_n_entries(m->paths) &&
-	    (m->flags.ignores_missing || options->skips_empty))
+	if (!memtable_n_entries(m->paths) && options->skips_empty)
 		return 1;
 	r = ingest_removals(m, &content);
 	if (r < 0)
