@@ -245,6 +245,11 @@ class Cli(Backend):
     def status(self, name):
         return self.ask("status", "--json", name)
 
+    def changes(self, name, alias):
+        got = self.ask("changes", "--json", name, alias, "--all")
+        return got if "error" in got else {
+            e["path"]: e["status"] for e in got["lines"]}
+
     def plan(self, transform, flags=""):
         words = ["plan", "--json", transform.name,
                  *transform_options(transform)]

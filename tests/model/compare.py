@@ -42,7 +42,8 @@ def failure(what, refused, reply, exit_code=None):
         same(what + ": error", refused.word, word)
     paths = reply["error"].get("paths")
     if refused.paths and paths:
-        same(what + ": paths", refused.paths, sorted(paths))
+        same(what + ": paths", refused.paths, sorted(
+            p["path"] if isinstance(p, dict) else p for p in paths))
     if "exit" in reply and refused.word != "path-conflict":
         same(what + ": exit (%s)" % refused.word,
              exit_code or refused.exit_code, reply["exit"])
@@ -267,3 +268,22 @@ def status(backend, model, name):
         behind = line[line.index(at.last_read) + 1:]
         same("%s: %s is behind" % (what, alias), len(behind),
              got["behind"].get(alias, {}).get("transactions", 0))
+
+
+def changes(backend, model, name):
+    """The net change of inputs since the last build, whatever the decision."""
+    if name not in model.committed or not hasattr(backend, "changes"):
+        return
+    try:
+        planned = model.plan(model.committed[name].transform)
+    except Refused:
+        return
+    for alias, at in planned.inputs.items():
+        if at.is_new or at.kind != "normal":
+            continue
+        old, new = view(at.last_read), view(at.head)
+        want = {p: "modified" if p in old else "added"
+                for p in new if old.get(p) is not new[p]}
+        want.update({p: "removed" for p in old if p not in new})
+        same("changes of %s %s" % (name, alias), want,
+             backend.changes(name, alias))

@@ -80,7 +80,8 @@ def report(seed, steps, text):
     print("shortest: %d steps: %s" % (len(steps), text))
     print("\n".join("    " + line for command in script or []
                     for line in command.splitlines()))
-    print("repeat: INCR_MODEL_SEED=%d" % seed, flush=True)
+    print("repeat: INCR_MODEL_SEED=%d INCR_MODEL_LENGTH=%d" %
+          (seed, setting("LENGTH", 60)), flush=True)
 
 
 def main():
