@@ -1,0 +1,157 @@
+/*
+ * incrctl verify: compare the store with its checksums.
+ */
+#include "config.h"
+
+#include "cleanup.h"
+#include "cli.h"
+#include "exit.h"
+#include "fail.h"
+#include "find.h"
+#include "out.h"
+#include "progress.h"
+#include "text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct verify_options {
+	bool reads_data;
+	struct args_number limit_sec;
+};
+
+static const struct args_option table[] = {
+	{ "data", 0, ARGS_FLAG, offsetof(struct verify_options, reads_data),
+	  NULL, "read every file and check its hash too" },
+	{ "time-limit", 0, ARGS_NUMBER,
+	  offsetof(struct verify_options, limit_sec), "SECONDS",
+	  "stop after this time" },
+	ARGS_END,
+};
+
+struct walk {
+	struct cli *cli;
+	struct progress progress;
+	json_t *findings; /* borrowed; NULL: print text */
+};
+
+static json_t *finding_json(const struct incr_finding *finding)
+{
+	json_t *json = json_object();
+
+	out_put(json, "code", out_text(finding->word));
+	out_put(json, "file", out_text(finding->file));
+	out_put(json, "offset", out_u64(finding->off));
+	out_put(json, "dataset", out_text(finding->dataset));
+	out_put(json, "transaction", out_id('t', finding->txn));
+	if (finding->path)
+		out_put_path(json, finding->path, finding->path_length);
+	else
+		out_put(json, "path", NULL);
+	out_put(json, "message", out_text(finding->message));
+	return json;
+}
+
+static int print_finding(void *closure, const struct incr_finding *finding)
+{
+	struct walk *walk = closure;
+
+	if (walk->findings) {
+		(void)json_array_append_new(walk->findings,
+					    finding_json(finding));
+		return 0;
+	}
+	progress_clear(&walk->progress);
+	printf("%s: %s at byte %" PRIu64, finding->word,
+	       finding->file ? finding->file : "?", finding->off);
+	if (finding->dataset)
+		printf(", %s", finding->dataset);
+	if (finding->txn)
+		printf(", t%" PRIu64, finding->txn);
+	if (finding->path) {
+		fputs(", ", stdout);
+		out_quoted(finding->path, finding->path_length);
+	}
+	printf(": %s\n", finding->message ? finding->message : "damaged");
+	return 0;
+}
+
+static void print_result(const struct cli *cli,
+			 const struct incr_verify_result *result,
+			 json_t *findings)
+{
+	struct text txns, files, size, count;
+
+	if (cli->common.is_json) {
+		json_t *json = json_object();
+
+		out_put(json, "ok", json_boolean(result->n_findings == 0));
+		out_put(json, "complete", json_boolean(result->is_complete));
+		out_put(json, "records", out_u64(result->n_records));
+		out_put(json, "transactions", out_u64(result->n_txns));
+		out_put(json, "files", out_u64(result->n_files));
+		out_put(json, "bytes", out_u64(result->size));
+		out_put(json, "findings", json_incref(findings));
+		out_line(json);
+		return;
+	}
+	if (cli->common.is_quiet)
+		return;
+	printf("checked %s, %s, %s%s: %s\n",
+	       text_count(result->n_txns, "transaction", "transactions", &txns),
+	       text_count(result->n_files, "file", "files", &files),
+	       text_size(result->size, &size),
+	       result->is_complete ? "" : " (stopped at the time limit)",
+	       result->n_findings == 0 ?
+		       "no damage" :
+		       text_count(result->n_findings, "damage", "damages",
+				  &count));
+}
+
+static int run_verify(struct cli *cli, void *options)
+{
+	const struct verify_options *o = options;
+	_cleanup_json_ json_t *findings = cli->common.is_json ? json_array() :
+								NULL;
+	_cleanup_dataset_ struct incr_dataset_info dataset = { 0 };
+	struct walk walk = { .cli = cli, .findings = findings };
+	struct incr_verify_options verify = {
+		.reads_data = o->reads_data,
+		.progress = progress_draw,
+		.progress_closure = &walk.progress,
+	};
+	struct incr_verify_result result;
+	int r;
+
+	if (o->limit_sec.is_set &&
+	    (o->limit_sec.value == 0 ||
+	     __builtin_mul_overflow(o->limit_sec.value, 1000,
+				    &verify.time_limit_ms)))
+		return fail_usage(&cli->err, "--time-limit",
+				  "not a useful number of seconds");
+	r = find_store(cli);
+	if (r == 0 && cli->n_args > 0)
+		r = find_dataset(cli, cli->args[0], &dataset);
+	if (r < 0)
+		return r;
+
+	verify.dataset_id = dataset.id;
+	progress_init(&walk.progress, cli, "verify");
+	r = incr_verify(cli->store, &verify, print_finding, &walk, &result,
+			&cli->err);
+	progress_clear(&walk.progress);
+	if (r < 0)
+		return r;
+	print_result(cli, &result, findings);
+	return result.n_findings > 0 ? EXIT_CORRUPT : 0;
+}
+
+const struct verb verb_verify = {
+	.name = "verify",
+	.summary = "Check the store against its checksums; exit 6 on damage.",
+	.synopsis = "[DATASET] [--data] [--time-limit SECONDS]",
+	.tables = { table },
+	.options_size = sizeof(struct verify_options),
+	.max_args = 1,
+	.run = run_verify,
+};

@@ -1,0 +1,68 @@
+/*
+ * Serving a mount. One thread waits for the signals, so that no handler and
+ * no global state is needed.
+ */
+#include "config.h"
+
+#include "serve.h"
+
+#include "fail.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+
+/* Ends the waiting thread when serving has ended by itself. */
+#define SIG_DONE SIGUSR1
+
+static void serve_signals(sigset_t *out)
+{
+	(void)sigemptyset(out);
+	(void)sigaddset(out, SIGINT);
+	(void)sigaddset(out, SIGTERM);
+	(void)sigaddset(out, SIGHUP);
+	(void)sigaddset(out, SIGQUIT);
+	(void)sigaddset(out, SIG_DONE);
+}
+
+void serve_block_signals(void)
+{
+	sigset_t signals;
+
+	serve_signals(&signals);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL); /* cannot fail */
+}
+
+static void *wait_for_signal(void *closure)
+{
+	struct incr_mount *m = closure;
+	sigset_t signals;
+	int signo;
+
+	serve_signals(&signals);
+	if (sigwait(&signals, &signo) == 0 && signo != SIG_DONE)
+		incr_mount_interrupt(m);
+	return NULL;
+}
+
+int serve_mount(struct incr_mount *m, enum incr_mount_end *out_end,
+		struct incr_error *err)
+{
+	pthread_t waiter;
+	int r;
+
+	errno = pthread_create(&waiter, NULL, wait_for_signal, m);
+	if (errno != 0)
+		return fail_errno(err, NULL, "cannot start a thread");
+	r = incr_mount_serve(m, out_end, err);
+	(void)pthread_kill(waiter, SIG_DONE); /* it may have ended */
+	(void)pthread_join(waiter, NULL);
+	return r;
+}
+
+void serve_log(void *closure, const char *line)
+{
+	(void)closure;
+	fprintf(stderr, "incrctl: %s\n", line);
+}
