@@ -14,6 +14,8 @@
 
 #include <sys/stat.h>
 
+#define FS_MAX_READ 1048576 /* bytes of one request */
+
 struct incr_mount {
 	struct incr_mount_options options;
 	char *path; /* of the mount point, absolute */

@@ -24,8 +24,9 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 
 	(void)userdata;
 	conn->want = conn->capable & want;
-	conn->max_readahead = 1 << 20;
-	conn->max_write = 1 << 20;
+	conn->max_read = FS_MAX_READ; /* as the mount option says */
+	conn->max_readahead = FS_MAX_READ;
+	conn->max_write = FS_MAX_READ;
 	conn->time_gran = 1;
 }
 

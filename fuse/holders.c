@@ -113,7 +113,7 @@ void holders_find(dev_t dev, holder_fn fn, void *closure)
 		int fd;
 
 		h.pid = (pid_t)strtol(d->d_name, NULL, 10);
-		if (h.pid <= 0 || h.pid == getpid())
+		if (h.pid <= 0)
 			continue;
 		fd = openat(dirfd(proc), d->d_name,
 			    O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -21,6 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+#define MAX_READ TEXT(FS_MAX_READ)
+
 static int new_mount(const struct incr_mount_options *options,
 		     struct incr_mount **out_mount, struct incr_error *err)
 {
@@ -130,7 +134,7 @@ static int add_options(const struct incr_mount *m, struct fuse_args *args)
 	r |= fuse_opt_add_arg(args, source);
 	free(source);
 	r |= fuse_opt_add_arg(args, "-osubtype=incr,default_permissions,nosuid,"
-				    "nodev,noatime,max_read=1048576");
+				    "nodev,noatime,max_read=" MAX_READ);
 	if (!m->answers_open) /* only a served staging is written through us */
 		r |= fuse_opt_add_arg(args, "-oro");
 	if (m->options.allows_other)
