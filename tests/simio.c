@@ -1,0 +1,805 @@
+/* The recording file system in memory: live state, calls, and the log of mutations. */
+#include "config.h"
+
+#include "simio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "simio_impl.h"
+
+#define FD_BASE 1000
+
+static struct sim *sim_of(const struct incr_io *io)
+{
+	return io->closure;
+}
+
+/* Out of memory in a test ends the test. */
+void *sim_alloc(void *p, size_t size)
+{
+	p = realloc(p, size ? size : 1);
+	if (!p)
+		abort();
+	return p;
+}
+
+uint64_t sim_random(uint64_t *state)
+{
+	/* splitmix64 */
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+/* ---- inodes and names ---- */
+
+size_t sim_new_inode(struct sim *sim, enum io_kind kind, uint32_t mode)
+{
+	struct sim_inode *n;
+
+	sim->inodes = sim_alloc(sim->inodes,
+				(sim->n_inodes + 1) * sizeof(*sim->inodes));
+	n = &sim->inodes[sim->n_inodes];
+	*n = (struct sim_inode){ .kind = kind, .mode = mode };
+	n->time = ++sim->clock;
+	return sim->n_inodes++;
+}
+
+struct sim_entry *sim_find_entry(struct sim *sim, size_t dir, const char *name)
+{
+	struct sim_inode *d = &sim->inodes[dir];
+
+	for (size_t i = 0; i < d->n_entries; i++)
+		if (!strcmp(d->entries[i].name, name))
+			return &d->entries[i];
+	return NULL;
+}
+
+void sim_set_entry(struct sim *sim, size_t dir, const char *name, size_t inode)
+{
+	struct sim_inode *d = &sim->inodes[dir];
+	struct sim_entry *e = sim_find_entry(sim, dir, name);
+
+	if (!e) {
+		d->entries = sim_alloc(d->entries, (d->n_entries + 1) *
+							   sizeof(*d->entries));
+		e = &d->entries[d->n_entries++];
+		e->name = strdup(name);
+	}
+	e->inode = inode;
+}
+
+void sim_remove_entry(struct sim *sim, size_t dir, const char *name)
+{
+	struct sim_inode *d = &sim->inodes[dir];
+	struct sim_entry *e = sim_find_entry(sim, dir, name);
+
+	if (!e)
+		return;
+	free(e->name);
+	*e = d->entries[--d->n_entries];
+}
+
+void sim_resize(struct sim_inode *n, size_t size)
+{
+	if (size > n->capacity) {
+		n->capacity = size * 2;
+		n->data = sim_alloc(n->data, n->capacity);
+	}
+	if (size > n->size)
+		memset(n->data + n->size, 0, size - n->size);
+	n->size = size;
+}
+
+void sim_write(struct sim_inode *n, size_t off, const void *data, size_t size)
+{
+	if (off + size > n->size)
+		sim_resize(n, off + size);
+	if (size)
+		memcpy(n->data + off, data, size);
+}
+
+/* ---- descriptors and paths ---- */
+
+struct sim_fd {
+	bool is_open;
+	size_t inode;
+	uint64_t off; /* for read() */
+};
+
+struct sim_lock {
+	int fd;
+	bool is_exclusive;
+	uint64_t off, size;
+};
+
+static struct sim_fd *fd_of(struct sim *sim, int fd)
+{
+	size_t i = (size_t)(fd - FD_BASE);
+
+	if (fd < FD_BASE || i >= sim->n_fds || !sim->fds[i].is_open)
+		return NULL;
+	return &sim->fds[i];
+}
+
+static int new_fd(struct sim *sim, size_t inode)
+{
+	size_t i = 0;
+
+	while (i < sim->n_fds && sim->fds[i].is_open)
+		i++;
+	if (i == sim->n_fds) {
+		sim->fds = sim_alloc(sim->fds, (i + 1) * sizeof(*sim->fds));
+		sim->n_fds++;
+	}
+	sim->fds[i] = (struct sim_fd){ .is_open = true, .inode = inode };
+	return FD_BASE + (int)i;
+}
+
+/*
+ * Follow @path from @dirfd up to its last part: the directory and the name,
+ * which is empty for the directory itself.
+ */
+static int walk(struct sim *sim, int dirfd, const char *path, size_t *out_dir,
+		char name[NAME_MAX + 1])
+{
+	struct sim_fd *d = dirfd == AT_FDCWD ? NULL : fd_of(sim, dirfd);
+	size_t dir = d ? d->inode : 0;
+
+	if (dirfd != AT_FDCWD && !d && *path != '/')
+		return -EBADF;
+	name[0] = '\0';
+	for (const char *p = path; *p;) {
+		size_t length = strcspn(p, "/");
+
+		if (name[0]) {
+			struct sim_entry *e = sim_find_entry(sim, dir, name);
+
+			if (!e)
+				return -ENOENT;
+			if (sim->inodes[e->inode].kind != IO_DIR)
+				return -ENOTDIR;
+			dir = e->inode;
+			name[0] = '\0';
+		}
+		if (length > NAME_MAX)
+			return -ENAMETOOLONG;
+		/* a tree of known shape: ".." is only asked for the root's own name */
+		if (length && strncmp(p, ".", length) != 0 &&
+		    strncmp(p, "..", length) != 0) {
+			memcpy(name, p, length);
+			name[length] = '\0';
+		}
+		p += length;
+		while (*p == '/')
+			p++;
+	}
+	*out_dir = dir;
+	return 0;
+}
+
+/* The inode at a path, or -errno. */
+static int64_t resolve(struct sim *sim, int dirfd, const char *path)
+{
+	char name[NAME_MAX + 1];
+	struct sim_entry *e;
+	size_t dir;
+	int r = walk(sim, dirfd, path, &dir, name);
+
+	if (r < 0)
+		return r;
+	if (!name[0])
+		return (int64_t)dir;
+	if (sim->inodes[dir].kind != IO_DIR)
+		return -ENOTDIR;
+	e = sim_find_entry(sim, dir, name);
+	return e ? (int64_t)e->inode : -ENOENT;
+}
+
+/* ---- recording ---- */
+
+static struct sim_op *record(struct sim *sim, enum sim_op_kind kind)
+{
+	struct sim_op *op;
+
+	if (!sim->is_recording)
+		return NULL;
+	sim->ops = sim_alloc(sim->ops, (sim->n_ops + 1) * sizeof(*sim->ops));
+	op = &sim->ops[sim->n_ops++];
+	*op = (struct sim_op){ .kind = kind,
+			       .inode = SIZE_MAX,
+			       .dir = SIZE_MAX,
+			       .dir2 = SIZE_MAX,
+			       .durable_at = SIZE_MAX };
+	return op;
+}
+
+static void record_name(struct sim *sim, enum sim_op_kind kind, size_t dir,
+			const char *name, size_t inode)
+{
+	struct sim_op *op = record(sim, kind);
+
+	if (!op)
+		return;
+	op->dir = dir;
+	op->inode = inode;
+	snprintf(op->name, sizeof(op->name), "%s", name);
+}
+
+static void record_write(struct sim *sim, size_t inode, size_t off,
+			 const void *data, size_t size)
+{
+	struct sim_op *op = record(sim, SIM_OP_WRITE);
+
+	if (!op)
+		return;
+	op->inode = inode;
+	op->off = off;
+	op->size = size;
+	op->data = sim_alloc(NULL, size);
+	memcpy(op->data, data, size);
+}
+
+/* A sync: what it covers is durable from the next operation on. */
+static void record_sync(struct sim *sim, size_t inode, bool is_dir)
+{
+	if (!record(sim, SIM_OP_SYNC))
+		return;
+	for (size_t i = 0; i + 1 < sim->n_ops; i++) {
+		struct sim_op *op = &sim->ops[i];
+		bool is_data = op->kind == SIM_OP_WRITE ||
+			       op->kind == SIM_OP_TRUNCATE;
+		bool is_covered = is_dir ?
+					  !is_data && op->kind != SIM_OP_SYNC &&
+						  (op->dir == inode ||
+						   op->dir2 == inode) :
+					  is_data && op->inode == inode;
+
+		if (is_covered && op->durable_at == SIZE_MAX)
+			op->durable_at = sim->n_ops;
+	}
+}
+
+/* ---- the calls ---- */
+
+#define ENTER(io)                     \
+	struct sim *sim = sim_of(io); \
+	pthread_mutex_lock(&sim->mutex)
+#define LEAVE(value)                                 \
+	do {                                         \
+		__typeof__(value) result_ = (value); \
+		pthread_mutex_unlock(&sim->mutex);   \
+		return result_;                      \
+	} while (0)
+
+static int sim_open_at(const struct incr_io *io, int dirfd, const char *path,
+		       int flags, uint32_t mode)
+{
+	char name[NAME_MAX + 1];
+	struct sim_entry *e = NULL;
+	size_t dir, inode;
+	int r;
+
+	ENTER(io);
+	r = walk(sim, dirfd, path, &dir, name);
+	if (r < 0)
+		LEAVE(r);
+	if (name[0] && sim->inodes[dir].kind != IO_DIR)
+		LEAVE(-ENOTDIR);
+	if (name[0])
+		e = sim_find_entry(sim, dir, name);
+	if (name[0] && !e) {
+		if (!(flags & O_CREAT))
+			LEAVE(-ENOENT);
+		inode = sim_new_inode(sim, IO_FILE, mode & 0777);
+		sim_set_entry(sim, dir, name, inode);
+		record_name(sim, SIM_OP_LINK, dir, name, inode);
+		LEAVE(new_fd(sim, inode));
+	}
+	if (e && flags & O_CREAT && flags & O_EXCL)
+		LEAVE(-EEXIST);
+	inode = e ? e->inode : dir;
+	if (flags & O_DIRECTORY && sim->inodes[inode].kind != IO_DIR)
+		LEAVE(-ENOTDIR);
+	if ((flags & O_ACCMODE) != O_RDONLY &&
+	    sim->inodes[inode].kind == IO_DIR)
+		LEAVE(-EISDIR);
+	if (flags & O_TRUNC) {
+		struct sim_op *op = record(sim, SIM_OP_TRUNCATE);
+
+		if (op)
+			op->inode = inode;
+		sim_resize(&sim->inodes[inode], 0);
+	}
+	LEAVE(new_fd(sim, inode));
+}
+
+static int sim_close(const struct incr_io *io, int fd)
+{
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	if (!f)
+		LEAVE(-EBADF);
+	f->is_open = false;
+	for (size_t i = 0; i < sim->n_locks;)
+		if (sim->locks[i].fd == fd)
+			sim->locks[i] = sim->locks[--sim->n_locks];
+		else
+			i++;
+	LEAVE(0);
+}
+
+static int64_t read_at(struct sim *sim, struct sim_fd *f, void *data,
+		       size_t size, uint64_t off)
+{
+	const struct sim_inode *n = &sim->inodes[f->inode];
+
+	if (n->kind != IO_FILE)
+		return -EISDIR;
+	if (off >= n->size)
+		return 0;
+	if (size > n->size - off)
+		size = n->size - off;
+	memcpy(data, n->data + off, size);
+	return (int64_t)size;
+}
+
+static int64_t sim_pread(const struct incr_io *io, int fd, void *data,
+			 size_t size, uint64_t off)
+{
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	LEAVE(f ? read_at(sim, f, data, size, off) : (int64_t)-EBADF);
+}
+
+static int64_t sim_read(const struct incr_io *io, int fd, void *data,
+			size_t size)
+{
+	struct sim_fd *f;
+	int64_t n;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	n = f ? read_at(sim, f, data, size, f->off) : (int64_t)-EBADF;
+	if (n > 0)
+		f->off += (uint64_t)n;
+	LEAVE(n);
+}
+
+static int64_t sim_pwrite(const struct incr_io *io, int fd, const void *data,
+			  size_t size, uint64_t off)
+{
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	if (!f)
+		LEAVE((int64_t)-EBADF);
+	sim_write(&sim->inodes[f->inode], off, data, size);
+	sim->inodes[f->inode].time = ++sim->clock;
+	record_write(sim, f->inode, off, data, size);
+	LEAVE((int64_t)size);
+}
+
+static int sim_truncate(const struct incr_io *io, int fd, uint64_t size)
+{
+	struct sim_op *op;
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	if (!f)
+		LEAVE(-EBADF);
+	sim_resize(&sim->inodes[f->inode], size);
+	op = record(sim, SIM_OP_TRUNCATE);
+	if (op) {
+		op->inode = f->inode;
+		op->size = size;
+	}
+	LEAVE(0);
+}
+
+static int sim_fsync(const struct incr_io *io, int fd)
+{
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	if (!f)
+		LEAVE(-EBADF);
+	record_sync(sim, f->inode, sim->inodes[f->inode].kind == IO_DIR);
+	LEAVE(0);
+}
+
+static int sim_rename_at(const struct incr_io *io, int from_dirfd,
+			 const char *from, int to_dirfd, const char *to,
+			 unsigned flags)
+{
+	char from_name[NAME_MAX + 1], to_name[NAME_MAX + 1];
+	struct sim_entry *e, *old;
+	size_t from_dir, to_dir, inode;
+	struct sim_op *op;
+	int r;
+
+	ENTER(io);
+	r = walk(sim, from_dirfd, from, &from_dir, from_name);
+	if (r == 0)
+		r = walk(sim, to_dirfd, to, &to_dir, to_name);
+	if (r < 0)
+		LEAVE(r);
+	e = sim_find_entry(sim, from_dir, from_name);
+	if (!e)
+		LEAVE(-ENOENT);
+	old = sim_find_entry(sim, to_dir, to_name);
+	if (old && flags)
+		LEAVE(-EEXIST);
+	inode = e->inode;
+	sim_set_entry(sim, to_dir, to_name, inode);
+	sim_remove_entry(sim, from_dir, from_name);
+	op = record(sim, SIM_OP_RENAME);
+	if (op) {
+		op->dir = from_dir;
+		op->dir2 = to_dir;
+		op->inode = inode;
+		snprintf(op->name, sizeof(op->name), "%s", from_name);
+		snprintf(op->name2, sizeof(op->name2), "%s", to_name);
+	}
+	LEAVE(0);
+}
+
+static int sim_link_at(const struct incr_io *io, int from_dirfd,
+		       const char *from, int to_dirfd, const char *to)
+{
+	char name[NAME_MAX + 1];
+	int64_t inode;
+	size_t dir;
+	int r;
+
+	ENTER(io);
+	inode = resolve(sim, from_dirfd, from);
+	r = inode < 0 ? (int)inode : walk(sim, to_dirfd, to, &dir, name);
+	if (r < 0)
+		LEAVE(r);
+	if (sim_find_entry(sim, dir, name))
+		LEAVE(-EEXIST);
+	sim_set_entry(sim, dir, name, (size_t)inode);
+	record_name(sim, SIM_OP_LINK, dir, name, (size_t)inode);
+	LEAVE(0);
+}
+
+static int make(struct sim *sim, int dirfd, const char *path, enum io_kind kind,
+		uint32_t mode)
+{
+	char name[NAME_MAX + 1];
+	size_t dir, inode;
+	int r = walk(sim, dirfd, path, &dir, name);
+
+	if (r < 0)
+		return r;
+	if (!name[0] || sim_find_entry(sim, dir, name))
+		return -EEXIST;
+	inode = sim_new_inode(sim, kind, mode & 0777);
+	sim_set_entry(sim, dir, name, inode);
+	record_name(sim, SIM_OP_LINK, dir, name, inode);
+	return 0;
+}
+
+static int sim_symlink_at(const struct incr_io *io, const char *target,
+			  int dirfd, const char *path)
+{
+	(void)target; /* nobody follows it here */
+	ENTER(io);
+	LEAVE(make(sim, dirfd, path, IO_SYMLINK, 0777));
+}
+
+static int sim_mkdir_at(const struct incr_io *io, int dirfd, const char *path,
+			uint32_t mode)
+{
+	ENTER(io);
+	LEAVE(make(sim, dirfd, path, IO_DIR, mode));
+}
+
+static int sim_unlink_at(const struct incr_io *io, int dirfd, const char *path,
+			 int flags)
+{
+	char name[NAME_MAX + 1];
+	struct sim_entry *e;
+	size_t dir, inode;
+	int r;
+
+	ENTER(io);
+	r = walk(sim, dirfd, path, &dir, name);
+	if (r < 0)
+		LEAVE(r);
+	e = sim_find_entry(sim, dir, name);
+	if (!e)
+		LEAVE(-ENOENT);
+	inode = e->inode;
+	if (flags & AT_REMOVEDIR && sim->inodes[inode].kind != IO_DIR)
+		LEAVE(-ENOTDIR);
+	if (!(flags & AT_REMOVEDIR) && sim->inodes[inode].kind == IO_DIR)
+		LEAVE(-EISDIR);
+	if (sim->inodes[inode].n_entries)
+		LEAVE(-ENOTEMPTY);
+	sim_remove_entry(sim, dir, name);
+	record_name(sim, SIM_OP_UNLINK, dir, name, inode);
+	LEAVE(0);
+}
+
+/* A copy of the names, so that the caller may change the directory. */
+static int sim_readdir(const struct incr_io *io, int dirfd, io_readdir_fn fn,
+		       void *closure)
+{
+	struct sim_entry *entries;
+	enum io_kind *kinds;
+	struct sim_fd *f;
+	size_t n;
+	int r = 0;
+
+	{
+		ENTER(io);
+		f = fd_of(sim, dirfd);
+		if (!f || sim->inodes[f->inode].kind != IO_DIR)
+			LEAVE(f ? -ENOTDIR : -EBADF);
+		n = sim->inodes[f->inode].n_entries;
+		entries = sim_alloc(NULL, n * sizeof(*entries));
+		kinds = sim_alloc(NULL, n * sizeof(*kinds));
+		for (size_t i = 0; i < n; i++) {
+			const struct sim_entry *e =
+				&sim->inodes[f->inode].entries[i];
+
+			entries[i].name = strdup(e->name);
+			kinds[i] = sim->inodes[e->inode].kind;
+		}
+		pthread_mutex_unlock(&sim->mutex);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!r)
+			r = fn(closure, entries[i].name, kinds[i]);
+		free(entries[i].name);
+	}
+	free(entries);
+	free(kinds);
+	return r;
+}
+
+static int sim_stat_at(const struct incr_io *io, int dirfd, const char *path,
+		       struct io_stat *out_stat)
+{
+	const struct sim_inode *n;
+	int64_t inode;
+
+	ENTER(io);
+	inode = resolve(sim, dirfd, path);
+	if (inode < 0)
+		LEAVE((int)inode);
+	n = &sim->inodes[inode];
+	*out_stat = (struct io_stat){ .kind = n->kind,
+				      .mode = n->mode,
+				      .size = n->size,
+				      .n_links = 1,
+				      .device = 1,
+				      .inode = (uint64_t)inode + 1,
+				      .mtime_ns = n->time,
+				      .ctime_ns = n->time };
+	LEAVE(0);
+}
+
+static int sim_real_path(const struct incr_io *io, const char *path, char *out,
+			 size_t size)
+{
+	int64_t inode;
+
+	ENTER(io);
+	inode = resolve(sim, AT_FDCWD, path);
+	if (inode < 0)
+		LEAVE((int)inode);
+	snprintf(out, size, "%s", path);
+	LEAVE(0);
+}
+
+static int sim_fallocate(const struct incr_io *io, int fd, uint64_t off,
+			 uint64_t size)
+{
+	(void)io;
+	(void)fd;
+	(void)off;
+	(void)size;
+	return -EOPNOTSUPP;
+}
+
+static int sim_lease(const struct incr_io *io, int fd, bool is_on)
+{
+	(void)io;
+	(void)fd;
+	(void)is_on;
+	return 0; /* one process: nobody else writes */
+}
+
+static bool is_refused(const struct sim *sim, const struct sim_lock *want)
+{
+	for (size_t i = 0; i < sim->n_locks; i++) {
+		const struct sim_lock *l = &sim->locks[i];
+
+		if (l->fd != want->fd && l->off < want->off + want->size &&
+		    want->off < l->off + l->size &&
+		    (l->is_exclusive || want->is_exclusive))
+			return true;
+	}
+	return false;
+}
+
+static int sim_lock_range(const struct incr_io *io, int fd, bool is_exclusive,
+			  uint64_t off, uint64_t size)
+{
+	struct sim_lock want = { fd, is_exclusive, off, size };
+
+	ENTER(io);
+	if (is_refused(sim, &want))
+		LEAVE(-EAGAIN);
+	sim->locks =
+		sim_alloc(sim->locks, (sim->n_locks + 1) * sizeof(*sim->locks));
+	sim->locks[sim->n_locks++] = want;
+	LEAVE(0);
+}
+
+static int sim_lock_test(const struct incr_io *io, int fd, bool is_exclusive,
+			 uint64_t off, uint64_t size)
+{
+	struct sim_lock want = { fd, is_exclusive, off, size };
+
+	ENTER(io);
+	LEAVE((int)is_refused(sim, &want));
+}
+
+static int sim_unlock(const struct incr_io *io, int fd, uint64_t off,
+		      uint64_t size)
+{
+	ENTER(io);
+	for (size_t i = 0; i < sim->n_locks; i++)
+		if (sim->locks[i].fd == fd && sim->locks[i].off == off &&
+		    sim->locks[i].size == size) {
+			sim->locks[i] = sim->locks[--sim->n_locks];
+			break;
+		}
+	LEAVE(0);
+}
+
+static int sim_set_times(const struct incr_io *io, int fd, int64_t mtime_ns)
+{
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	if (f)
+		sim->inodes[f->inode].time = mtime_ns;
+	LEAVE(f ? 0 : -EBADF);
+}
+
+static int sim_chmod(const struct incr_io *io, int fd, uint32_t mode)
+{
+	struct sim_fd *f;
+
+	ENTER(io);
+	f = fd_of(sim, fd);
+	if (f)
+		sim->inodes[f->inode].mode = mode & 07777;
+	LEAVE(f ? 0 : -EBADF);
+}
+
+static int sim_reflink(const struct incr_io *io, int to_fd, int from_fd)
+{
+	(void)io;
+	(void)to_fd;
+	(void)from_fd;
+	return -EOPNOTSUPP;
+}
+
+static int sim_random_bytes(const struct incr_io *io, void *data, size_t size)
+{
+	uint8_t *p = data;
+
+	ENTER(io);
+	for (size_t i = 0; i < size; i++)
+		p[i] = (uint8_t)sim_random(&sim->seed);
+	LEAVE(0);
+}
+
+static int64_t sim_now(const struct incr_io *io)
+{
+	ENTER(io);
+	sim->clock += 1000;
+	LEAVE(sim->clock);
+}
+
+static void sim_pause(const struct incr_io *io, unsigned ms)
+{
+	(void)io;
+	(void)ms; /* time does not pass here */
+}
+
+static const struct incr_io sim_table = {
+	.open_at = sim_open_at,
+	.close = sim_close,
+	.pread = sim_pread,
+	.read = sim_read,
+	.pwrite = sim_pwrite,
+	.truncate = sim_truncate,
+	.fsync = sim_fsync,
+	.fdatasync = sim_fsync,
+	.fsync_dir = sim_fsync,
+	.rename_at = sim_rename_at,
+	.link_at = sim_link_at,
+	.symlink_at = sim_symlink_at,
+	.unlink_at = sim_unlink_at,
+	.mkdir_at = sim_mkdir_at,
+	.readdir = sim_readdir,
+	.stat_at = sim_stat_at,
+	.real_path = sim_real_path,
+	.fallocate = sim_fallocate,
+	.lease = sim_lease,
+	.lock = sim_lock_range,
+	.unlock = sim_unlock,
+	.lock_test = sim_lock_test,
+	.set_times = sim_set_times,
+	.chmod = sim_chmod,
+	.reflink = sim_reflink,
+	.random = sim_random_bytes,
+	.now_ns = sim_now,
+	.pause_ms = sim_pause,
+};
+
+struct sim *sim_new(void)
+{
+	struct sim *sim = sim_alloc(NULL, sizeof(*sim));
+
+	*sim = (struct sim){ .io = sim_table, .seed = 1, .clock = 1000000000 };
+	sim->io.closure = sim;
+	pthread_mutex_init(&sim->mutex, NULL);
+	(void)sim_new_inode(sim, IO_DIR, 0755); /* the root is inode 0 */
+	return sim;
+}
+
+void sim_free(struct sim *sim)
+{
+	if (!sim)
+		return;
+	for (size_t i = 0; i < sim->n_inodes; i++) {
+		for (size_t j = 0; j < sim->inodes[i].n_entries; j++)
+			free(sim->inodes[i].entries[j].name);
+		free(sim->inodes[i].entries);
+		free(sim->inodes[i].data);
+	}
+	for (size_t i = 0; i < sim->n_ops; i++)
+		free(sim->ops[i].data);
+	free(sim->inodes);
+	free(sim->ops);
+	free(sim->fds);
+	free(sim->locks);
+	free(sim->seen);
+	sim_free(sim->start);
+	pthread_mutex_destroy(&sim->mutex);
+	free(sim);
+}
+
+const struct incr_io *sim_io(struct sim *sim)
+{
+	return &sim->io;
+}
+
+size_t sim_n_ops(const struct sim *sim)
+{
+	return sim->n_ops;
+}
