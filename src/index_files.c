@@ -33,6 +33,16 @@ static void table_path(uint64_t id, char out[64])
 	snprintf(out, 64, "index/%016" PRIx64 ".table", id);
 }
 
+/* A table knows its name: two that changed places are damaged, not misread. */
+static uint64_t table_tag(const struct index *ix, uint64_t id)
+{
+	uint8_t identity[16];
+
+	put_u64(identity, ix->options.tag);
+	put_u64(identity + 8, id);
+	return hash64(identity, sizeof(identity));
+}
+
 struct current {
 	uint64_t id;
 	struct index_position position;
@@ -132,7 +142,8 @@ static int load_tables(struct index *ix, const struct current *cur,
 
 		table_path(cur->tables[i], path);
 		r = table_open(ix->options.io, ix->options.store_dirfd, path,
-			       ix->options.tag, ix->options.cache, &t, err);
+			       table_tag(ix, cur->tables[i]), ix->options.cache,
+			       &t, err);
 		if (r < 0)
 			return r;
 		ix->tables[ix->n_tables++] =
@@ -240,19 +251,21 @@ static int collect_sources(struct index *ix, struct flush *f)
 	return 0;
 }
 
-static int write_table(struct index *ix, struct flush *f, const char *path,
+static int write_table(struct index *ix, struct flush *f, uint64_t id,
 		       struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct table_writer *w;
+	char path[64];
 	int r = f->drops_tombstones ?
 			index_sources_iter(f->merged, &it, err) :
 			index_sources_iter_raw(f->merged, &it, err);
 
 	if (r < 0)
 		return r;
+	table_path(id, path);
 	r = table_writer_open(ix->options.io, ix->options.store_dirfd, path,
-			      ix->options.tag, &w, err);
+			      table_tag(ix, id), &w, err);
 	if (r < 0)
 		return r;
 	r = it->seek(it, "", 0, err);
@@ -326,11 +339,12 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 		return incr_fail_errno(err, -r, NULL, "no random numbers");
 	if (collect_sources(ix, &f) < 0)
 		return incr_fail_nomem(err);
+	r = write_table(ix, &f, ids[0], err);
 	table_path(ids[0], path);
-	r = write_table(ix, &f, path, err);
 	if (r == 0)
 		r = table_open(io, ix->options.store_dirfd, path,
-			       ix->options.tag, ix->options.cache, &fresh, err);
+			       table_tag(ix, ids[0]), ix->options.cache, &fresh,
+			       err);
 	if (r == 0) {
 		cur.id = ids[1] | 1;
 		cur.n_tables = 1 + ix->n_tables - f.n_tables_merged;
