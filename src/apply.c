@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "name.h"
 
 struct apply {
 	struct index *ix;
@@ -29,6 +30,12 @@ static int bad_fact(struct apply *a, const char *why)
 static struct cursor payload_of(const struct apply *a)
 {
 	return cursor_over(a->record->payload, a->record->header.payload_size);
+}
+
+/* A fact is all of its record's payload: more would be of a newer format. */
+static bool is_whole(const struct cursor *c)
+{
+	return !c->is_bad && !cursor_left(c);
 }
 
 static void saw(uint64_t *next, uint64_t number)
@@ -103,7 +110,7 @@ static int apply_dataset_created(struct apply *a)
 	struct state_key k;
 	int r;
 
-	if (fact_decode_dataset(&c, &d.fact) < 0)
+	if (fact_decode_dataset(&c, &d.fact) < 0 || !is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	saw(&index_counters(a->ix)->next_dataset, d.fact.id);
 	k = dataset_name_key(d.fact.name);
@@ -127,7 +134,7 @@ static int apply_dataset_renamed(struct apply *a)
 	struct state_key k;
 	int r;
 
-	if (c.is_bad)
+	if (!is_whole(&c) || name_check_dataset(name.data, name.size, NULL) < 0)
 		return bad_fact(a, "it does not parse");
 	r = need_dataset(a, id, &storage, &d);
 	if (r < 0)
@@ -151,7 +158,7 @@ static int apply_dataset_deleted(struct apply *a)
 	struct state_key k;
 	int r;
 
-	if (c.is_bad)
+	if (!is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = need_dataset(a, id, &storage, &d);
 	if (r < 0)
@@ -171,7 +178,7 @@ static int apply_dataset_meta(struct apply *a)
 	struct state_dataset d;
 	int r;
 
-	if (c.is_bad)
+	if (!is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = need_dataset(a, id, &storage, &d);
 	if (r < 0)
@@ -185,7 +192,7 @@ static int apply_branch_created(struct apply *a)
 	struct cursor c = payload_of(a);
 	struct fact_branch f;
 
-	if (fact_decode_branch(&c, &f) < 0)
+	if (fact_decode_branch(&c, &f) < 0 || !is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	return make_branch(a, &f);
 }
@@ -199,7 +206,7 @@ static int apply_branch_deleted(struct apply *a)
 	struct state_key k;
 	int r;
 
-	if (c.is_bad)
+	if (!is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = need_branch(a, id, &storage, &b);
 	if (r < 0)
@@ -220,7 +227,7 @@ static int apply_branch_reset(struct apply *a)
 	struct state_line line;
 	int r;
 
-	if (fact_decode_reset(&c, &f) < 0)
+	if (fact_decode_reset(&c, &f) < 0 || !is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = need_branch(a, f.branch_id, &storage, &b);
 	if (r < 0)
@@ -242,7 +249,7 @@ static int apply_txn_opened(struct apply *a)
 	struct state_key k;
 	int r;
 
-	if (fact_decode_txn(&c, &t.fact) < 0)
+	if (fact_decode_txn(&c, &t.fact) < 0 || !is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = need_branch(a, t.fact.branch_id, &storage, &b);
 	if (r < 0)
@@ -274,7 +281,7 @@ static int apply_txn_aborted(struct apply *a)
 	struct state_branch b;
 	int r;
 
-	if (c.is_bad)
+	if (!is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = state_txn(a->ix, number, &storage, &t, a->err);
 	if (r == 1 || (r == 0 && t.status != INCR_OPEN))
@@ -320,6 +327,8 @@ int manifest_source_open(const struct fact_txn *txn, uint64_t frames_position,
 				&out->entries);
 	} else {
 		r = content_decode(&c, &out->content);
+		if (r == 0 && !is_whole(&c))
+			r = INCR_E_CORRUPT;
 		if (r == 0)
 			r = manifest_reader_new_content(reader, &out->content,
 							&out->entries);
@@ -450,7 +459,7 @@ static int apply_schema(struct apply *a)
 	struct fact_schema f;
 	struct state_key k;
 
-	if (fact_decode_schema(&c, &f) < 0)
+	if (fact_decode_schema(&c, &f) < 0 || !is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	k = state_key_of(STATE_SCHEMA, f.dataset_id);
 	state_key_number(&k, f.line);
@@ -465,7 +474,7 @@ static int apply_build(struct apply *a)
 	struct cursor c = payload_of(a);
 	struct fact_build f;
 
-	if (fact_decode_build(&c, &f) < 0)
+	if (fact_decode_build(&c, &f) < 0 || !is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	return put_build(a, &f);
 }

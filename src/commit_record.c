@@ -42,6 +42,7 @@ int commit_record_encode(const struct commit_record *r, struct buf *out)
 static int decode_head(struct cursor *c, struct commit_record *out)
 {
 	uint64_t n = cursor_varint(c);
+	uint8_t has_build;
 
 	if (c->is_bad || n > COMMIT_RECORD_TXNS_MAX ||
 	    n > cursor_left(c) / FACT_SIZE_MIN)
@@ -62,7 +63,10 @@ static int decode_head(struct cursor *c, struct commit_record *out)
 	for (; out->n_txns < n; out->n_txns++)
 		if (fact_decode_txn(c, &out->txns[out->n_txns]) < 0)
 			return INCR_E_CORRUPT;
-	out->has_build = cursor_u8(c) != 0;
+	has_build = cursor_u8(c);
+	if (has_build > 1)
+		return INCR_E_CORRUPT;
+	out->has_build = has_build;
 	if (out->has_build && fact_decode_build(c, &out->build) < 0)
 		return INCR_E_CORRUPT;
 	return c->is_bad || cursor_left(c) ? INCR_E_CORRUPT : 0;

@@ -132,9 +132,10 @@ int fact_pairs_decode(struct text from, struct incr_pairs *out,
 	while (pairs.n < n) {
 		struct incr_pair *p = &pairs.items[pairs.n++];
 		struct text key = cursor_text(&c);
-		bool has_value = cursor_u8(&c) != 0;
+		uint8_t has_value = cursor_u8(&c);
 		struct text value = cursor_text(&c);
 
+		c.is_bad = c.is_bad || has_value > 1;
 		p->key = text_dup(key);
 		p->value = has_value ? text_dup(value) : NULL;
 		if (!p->key || (has_value && !p->value)) {

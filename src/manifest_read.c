@@ -164,6 +164,9 @@ int manifest_reader_next(struct manifest_reader *m,
 		return r;
 
 	m->at = c.at;
+	if (m->reader && m->entry.content.kind == CONTENT_PART &&
+	    m->entry.content.container == PACK_SELF)
+		return fail_damaged(err, "it is in no record, but names one");
 	if (content_rebase(&m->entry.content, m->frames_position) < 0)
 		return fail_damaged(err, "a frame's position is too large");
 

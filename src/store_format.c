@@ -127,6 +127,10 @@ int store_format_open(struct incr_store *st, const char *path,
 				"incrctl init makes one in an empty directory");
 			return INCR_E_NOTFOUND;
 		}
+		if (r == INCR_E_CORRUPT)
+			return incr_fail(err, INCR_E_CORRUPT, "damaged-format",
+					 st->path,
+					 "the store's format file is too long");
 		return incr_fail_errno(err, sys_errno ? sys_errno : EIO,
 				       st->path,
 				       "cannot read the store's format file");
