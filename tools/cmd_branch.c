@@ -21,8 +21,8 @@ struct branch_options {
 };
 
 static const struct args_option table[] = {
-	{ "at", 0, ARGS_TEXT, offsetof(struct branch_options, at), "tN|B2",
-	  "create: start here (the head of main)" },
+	{ "at", 0, ARGS_TEXT, offsetof(struct branch_options, at), "START",
+	  "create: at tN or the head of a branch (main)" },
 	CONFIRM_OPTIONS(offsetof(struct branch_options, confirm)),
 	ARGS_END,
 };
