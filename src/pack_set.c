@@ -160,19 +160,22 @@ static int get_pack(struct pack_set *s, uint64_t id,
 	struct open_pack *p;
 	int r;
 
-	while ((p = find_open(s, id)) == NULL) {
-		p = find_place(s);
-		if (!p) {
-			(void)pthread_cond_wait(&s->freed, &s->lock);
-			continue;
-		}
-		r = open_pack(s, id, &p->fd, err);
-		if (r < 0)
-			return r;
+	for (;;) {
+		p = find_open(s, id);
+		if (p)
+			break;
 
-		p->id = id;
-		p->n_users = 0;
-		break;
+		p = find_place(s);
+		if (p) {
+			r = open_pack(s, id, &p->fd, err);
+			if (r < 0)
+				return r;
+
+			p->id = id;
+			p->n_users = 0;
+			break;
+		}
+		(void)pthread_cond_wait(&s->freed, &s->lock);
 	}
 	p->last_use = ++s->clock;
 	p->n_users++;
