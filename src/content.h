@@ -10,7 +10,8 @@
 enum content_kind {
 	CONTENT_EMPTY = 0, /* size 0 */
 	CONTENT_PART = 1, /* within one frame, perhaps shared with neighbours */
-	CONTENT_EXTENTS = 2, /* many frames, each but the last of frame_size raw bytes */
+	CONTENT_EXTENTS =
+		2, /* many frames, each but the last of frame_size raw bytes */
 };
 
 /*
@@ -80,16 +81,17 @@ void content_reader_free(struct content_reader *r);
  * once decode it once.  Damage is INCR_E_CORRUPT, word "damaged-frame", with
  * pack and offset in the message; never wrong bytes.
  */
-int content_frame_get(struct content_reader *r, uint64_t container, uint64_t off,
-		      uint32_t stored_size, uint32_t raw_size, const struct frame **out_frame,
-		      struct incr_error *err);
+int content_frame_get(struct content_reader *r, uint64_t container,
+		      uint64_t off, uint32_t stored_size, uint32_t raw_size,
+		      const struct frame **out_frame, struct incr_error *err);
 void content_frame_put(struct content_reader *r, const struct frame *frame);
 
 /*
  * Up to @size bytes at @off; *out_size < size only at the end of the file.
  * Sequential frames are fetched with one pread where they stand back to back.
  */
-int content_read(struct content_reader *r, const struct content *c, uint64_t off, void *data,
-		 size_t size, size_t *out_size, struct incr_error *err);
+int content_read(struct content_reader *r, const struct content *c,
+		 uint64_t off, void *data, size_t size, size_t *out_size,
+		 struct incr_error *err);
 
 #endif

@@ -30,15 +30,15 @@ struct frame_header {
 };
 
 /* Append a whole frame (header and stored bytes) to @out; @c NULL: store raw. */
-int frame_encode(struct compressor *c, const void *raw, uint32_t raw_size, uint64_t container,
-		 struct buf *out);
+int frame_encode(struct compressor *c, const void *raw, uint32_t raw_size,
+		 uint64_t container, struct buf *out);
 /* Give a whole, valid frame in memory to another container; its hash is made anew. */
 void frame_rebind(uint8_t *frame, uint64_t container);
 /* Header and limits only; INCR_E_CORRUPT otherwise. */
-int frame_decode_header(const uint8_t bytes[FRAME_HEADER_SIZE], uint64_t container,
-			struct frame_header *out);
+int frame_decode_header(const uint8_t bytes[FRAME_HEADER_SIZE],
+			uint64_t container, struct frame_header *out);
 /* Whole frame of header + stored bytes at @bytes: checks the hash, expands into @out (raw_size bytes). */
-int frame_decode(struct decompressor *d, const uint8_t *bytes, size_t size, uint64_t container,
-		 void *out, uint32_t raw_size);
+int frame_decode(struct decompressor *d, const uint8_t *bytes, size_t size,
+		 uint64_t container, void *out, uint32_t raw_size);
 
 #endif

@@ -9,7 +9,8 @@
 
 #include "manifest.h"
 
-#define INGEST_INLINE_MAX (64u << 10) /* frames up to this go into the log record */
+#define INGEST_INLINE_MAX \
+	(64u << 10) /* frames up to this go into the log record */
 
 struct ingest;
 
@@ -31,8 +32,10 @@ struct ingest_options {
 	 * difference, after which the equal prefix shares the stored frames.
 	 */
 	int (*find_stored)(void *closure, const char *path, size_t length,
-			   struct manifest_entry *out_entry, struct incr_error *err);
-	struct content_reader *reader; /* borrowed; to read what find_stored gave */
+			   struct manifest_entry *out_entry,
+			   struct incr_error *err);
+	struct content_reader
+		*reader; /* borrowed; to read what find_stored gave */
 	/* true: a file whose bytes and permission bits equal the stored version is left out of the
 	 * manifest (UPDATE); false: it gets an entry that shares the stored content (SNAPSHOT). */
 	bool drops_unchanged;
@@ -46,14 +49,16 @@ int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
  * name_check_path() and must be unique over all sources; `x` beside `x/y` is
  * an error (word "path-conflict").
  */
-int ingest_add_tree(struct ingest *g, int dirfd, const char *path, const char *prefix,
-		    struct incr_error *err);
-int ingest_add_file(struct ingest *g, int dirfd, const char *path, const char *name,
-		    struct incr_error *err);
+int ingest_add_tree(struct ingest *g, int dirfd, const char *path,
+		    const char *prefix, struct incr_error *err);
+int ingest_add_file(struct ingest *g, int dirfd, const char *path,
+		    const char *name, struct incr_error *err);
 /* A descriptor that is read to its end: standard input. */
-int ingest_add_stream(struct ingest *g, int fd, const char *name, struct incr_error *err);
+int ingest_add_stream(struct ingest *g, int fd, const char *name,
+		      struct incr_error *err);
 /* A path to remove (DELETE). */
-int ingest_add_removal(struct ingest *g, const char *path, size_t length, struct incr_error *err);
+int ingest_add_removal(struct ingest *g, const char *path, size_t length,
+		       struct incr_error *err);
 
 /* What came out; everything in the pack is durable. */
 struct ingest_result {
@@ -75,10 +80,12 @@ struct ingest_result {
  * ("special-file"), on a file that changes while it is read ("source-changed"),
  * on one that cannot be read.  On failure nothing is left on disk.
  */
-int ingest_run(struct ingest *g, struct ingest_result *out_result, struct incr_error *err);
+int ingest_run(struct ingest *g, struct ingest_result *out_result,
+	       struct incr_error *err);
 void ingest_result_release(struct ingest_result *r);
 /* Removes the pack of a result whose commit was refused. */
-void ingest_result_discard(const struct ingest_options *options, struct ingest_result *r);
+void ingest_result_discard(const struct ingest_options *options,
+			   struct ingest_result *r);
 void ingest_free(struct ingest *g);
 
 #endif

@@ -34,13 +34,16 @@ void manifest_entry_release(struct manifest_entry *e);
  */
 struct manifest_reader;
 /* @data: borrowed until free.  @frames_position: see content_rebase(). */
-int manifest_reader_new_memory(const void *data, size_t size, uint64_t frames_position,
+int manifest_reader_new_memory(const void *data, size_t size,
+			       uint64_t frames_position,
 			       struct manifest_reader **out_reader);
 /* @reader and @content: borrowed until free. */
-int manifest_reader_new_content(struct content_reader *reader, const struct content *content,
+int manifest_reader_new_content(struct content_reader *reader,
+				const struct content *content,
 				struct manifest_reader **out_reader);
 /* 0 and a borrowed entry, valid until the next call; 1 at the end. */
-int manifest_reader_next(struct manifest_reader *m, const struct manifest_entry **out_entry,
+int manifest_reader_next(struct manifest_reader *m,
+			 const struct manifest_entry **out_entry,
 			 struct incr_error *err);
 void manifest_reader_free(struct manifest_reader *m);
 

@@ -11,7 +11,8 @@
 #include "io.h"
 
 #define PACK_HEADER_SIZE 64
-#define PACK_LOG UINT64_C(0) /* the container "log": offsets are log positions */
+#define PACK_LOG \
+	UINT64_C(0) /* the container "log": offsets are log positions */
 /*
  * "In this very record": offsets count from the first inline frame of the log
  * record that holds the descriptor, so that it can be written before the
@@ -24,19 +25,22 @@
 /* "packs/<16 hex>.pack", below the store's directory; NUL-terminated. */
 void pack_path(uint64_t id, char out[PACK_PATH_SIZE]);
 /* 0; INCR_E_CORRUPT; INCR_E_UNSUPPORTED for a whole header of another version. */
-int pack_check_header(const uint8_t bytes[PACK_HEADER_SIZE], const uint8_t uuid[16], uint64_t id);
+int pack_check_header(const uint8_t bytes[PACK_HEADER_SIZE],
+		      const uint8_t uuid[16], uint64_t id);
 
 struct pack_writer;
 /* A new pack with a random id, named packs/<16 hex>.pack; the header is written with the first frames. */
-int pack_writer_open(const struct incr_io *io, int store_dirfd, const uint8_t uuid[16],
-		     struct pack_writer **out_writer, struct incr_error *err);
+int pack_writer_open(const struct incr_io *io, int store_dirfd,
+		     const uint8_t uuid[16], struct pack_writer **out_writer,
+		     struct incr_error *err);
 uint64_t pack_writer_id(const struct pack_writer *w);
 /* Append encoded frames (whole frames, back to back); buffered into writes of 4 MiB.
  * *out_off: where the first byte stands in the pack. */
-int pack_writer_put(struct pack_writer *w, const void *frames, size_t size, uint64_t *out_off,
-		    struct incr_error *err);
+int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
+		    uint64_t *out_off, struct incr_error *err);
 /* Flush, fdatasync, fsync of packs/; after it the pack is durable. *out_size: its length. */
-int pack_writer_finish(struct pack_writer *w, uint64_t *out_size, struct incr_error *err);
+int pack_writer_finish(struct pack_writer *w, uint64_t *out_size,
+		       struct incr_error *err);
 /* Remove the file; NULL allowed. Also after finish, when the commit was refused. Frees the writer. */
 void pack_writer_discard(struct pack_writer *w);
 void pack_writer_free(struct pack_writer *w); /* keep the file */
@@ -44,14 +48,15 @@ void pack_writer_free(struct pack_writer *w); /* keep the file */
 /* Open packs, a bounded number of descriptors at once (LRU); thread-safe. */
 struct pack_set;
 struct log;
-int pack_set_new(const struct incr_io *io, int store_dirfd, const uint8_t uuid[16],
-		 struct log *log, struct pack_set **out_set);
+int pack_set_new(const struct incr_io *io, int store_dirfd,
+		 const uint8_t uuid[16], struct log *log,
+		 struct pack_set **out_set);
 void pack_set_free(struct pack_set *s);
 /*
  * Raw bytes of a container (pack, or PACK_LOG through log_read_bytes()).
  * A missing pack: INCR_E_CORRUPT, word "missing-pack". Short: "damaged-pack".
  */
-int pack_set_read(struct pack_set *s, uint64_t container, uint64_t off, void *data, size_t size,
-		  struct incr_error *err);
+int pack_set_read(struct pack_set *s, uint64_t container, uint64_t off,
+		  void *data, size_t size, struct incr_error *err);
 
 #endif
