@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "codec.h"
 #include "table_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A real git history, replayed commit by commit into a dataset, so that git is
 # the oracle for views and for what changed between them.
-# shellcheck disable=SC2016  # commands of other shells
+# shellcheck disable=SC2016,SC2031  # commands of other shells; a name read there only
 . "$(dirname "$0")/lib.sh"
 
 command -v git >/dev/null || skip_all "no git"
