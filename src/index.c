@@ -134,11 +134,60 @@ void index_start_empty(struct index *ix)
 
 int index_reset(struct index *ix, struct incr_error *err)
 {
+	uint64_t id = ix->checkpoint_id;
+	struct memtable *fresh;
+
+	if (memtable_new(&fresh) < 0)
+		return incr_fail_nomem(err);
 	index_clear(ix);
 	index_start_empty(ix);
-	if (memtable_new(&ix->active) < 0)
-		return incr_fail_nomem(err);
-	return index_files_forget(ix, err);
+	ix->active = fresh;
+	__atomic_store_n(&ix->is_damaged, false, __ATOMIC_RELAXED);
+	return index_files_forget(ix, id, err);
+}
+
+/* ---- damage ---- */
+
+bool index_is_damaged(const struct index *ix)
+{
+	return __atomic_load_n(&ix->is_damaged, __ATOMIC_RELAXED);
+}
+
+void index_note_damage(struct index *ix)
+{
+	__atomic_store_n(&ix->is_damaged, true, __ATOMIC_RELAXED);
+}
+
+void index_sources_damaged(struct index_sources *s)
+{
+	if (s->index)
+		index_note_damage(s->index);
+}
+
+void index_set_replaying(struct index *ix, bool is_replaying)
+{
+	ix->is_replaying = is_replaying;
+}
+
+/*
+ * After a look-up that gave @r and @why: 0 when the index was rebuilt and the
+ * look-up is to be tried again, else @r with the error passed on.
+ */
+static int heal(struct index *ix, int r, struct incr_error *why,
+		struct incr_error *err)
+{
+	if (r == INCR_E_CORRUPT) {
+		index_note_damage(ix);
+		if (ix->options.rebuild && !ix->is_replaying) {
+			incr_error_release(why);
+			return ix->options.rebuild(ix->options.closure, err);
+		}
+	}
+	if (err)
+		*err = *why;
+	else
+		incr_error_release(why);
+	return r;
 }
 
 static int get_from(struct memtable *m, const void *key, size_t key_size,
@@ -157,8 +206,8 @@ static int get_from(struct memtable *m, const void *key, size_t key_size,
 	return 0;
 }
 
-int index_get(struct index *ix, const void *key, size_t key_size,
-	      struct buf *out_value, struct incr_error *err)
+static int get_once(struct index *ix, const void *key, size_t key_size,
+		    struct buf *out_value, struct incr_error *err)
 {
 	int r = get_from(ix->active, key, key_size, out_value, err);
 
@@ -173,6 +222,18 @@ int index_get(struct index *ix, const void *key, size_t key_size,
 			r = 2;
 	}
 	return r == 2 ? 1 : r;
+}
+
+int index_get(struct index *ix, const void *key, size_t key_size,
+	      struct buf *out_value, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	int r = get_once(ix, key, key_size, out_value, &why);
+
+	if (r >= 0)
+		return r;
+	r = heal(ix, r, &why, err);
+	return r < 0 ? r : get_once(ix, key, key_size, out_value, err);
 }
 
 int index_put(struct index *ix, const void *key, size_t key_size,
@@ -202,6 +263,7 @@ static struct index_sources *sources_now(struct index *ix)
 	if (!s)
 		return NULL;
 	s->refs = 1;
+	s->index = ix;
 	if (memtable_n_entries(ix->active))
 		s->items[s->n++].memtable = memtable_ref(ix->active);
 	for (size_t i = 0; i < ix->n_frozen; i++)
@@ -218,11 +280,93 @@ int index_iter(struct index *ix, struct iter **out_iter, struct incr_error *err)
 
 	if (!s)
 		return incr_fail_nomem(err);
-	/* the iterators hold on to nothing but the tables, which the index keeps */
+	/* each iterator holds on to what it reads */
 	r = index_sources_iter(s, out_iter, err);
 	index_sources_unref(s);
 	return r;
 }
+
+/* ---- copies ---- */
+
+static bool begins_with(const struct table_entry *e, const void *prefix,
+			size_t size)
+{
+	return e->key_size >= size && !memcmp(e->key, prefix, size);
+}
+
+static int copy_prefix(struct index *ix, const void *prefix, size_t size,
+		       struct memtable *to, struct incr_error *err)
+{
+	_cleanup_iter_ struct iter *it = NULL;
+	int r = index_iter(ix, &it, err);
+
+	if (r == 0)
+		r = it->seek(it, prefix, size, err);
+	for (; r == 0 && begins_with(&it->entry, prefix, size);
+	     r = it->next(it, err)) {
+		const struct table_entry *e = &it->entry;
+
+		if (memtable_put(to, e->key, e->key_size, e->value,
+				 e->value_size) < 0)
+			return incr_fail_nomem(err);
+	}
+	return r < 0 ? r : 0;
+}
+
+int index_collect(struct index *ix, const void *prefix, size_t size,
+		  struct iter **out_iter, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	struct memtable *copy;
+	int r;
+
+	if (memtable_new(&copy) < 0)
+		return incr_fail_nomem(err);
+	r = copy_prefix(ix, prefix, size, copy, &why);
+	if (r < 0) {
+		r = heal(ix, r, &why, err);
+		/* what was copied before the damage is put again */
+		if (r == 0)
+			r = copy_prefix(ix, prefix, size, copy, err);
+	}
+	if (r == 0 && memtable_iter_new(copy, out_iter) < 0)
+		r = incr_fail_nomem(err);
+	memtable_unref(copy);
+	return r;
+}
+
+static int first_once(struct index *ix, const void *key, size_t key_size,
+		      size_t fixed, struct buf *out_value,
+		      struct incr_error *err)
+{
+	_cleanup_iter_ struct iter *it = NULL;
+	int r = index_iter(ix, &it, err);
+
+	if (r == 0)
+		r = it->seek(it, key, key_size, err);
+	if (r)
+		return r;
+	if (!begins_with(&it->entry, key, fixed))
+		return 1;
+	buf_reset(out_value);
+	if (buf_put(out_value, it->entry.value, it->entry.value_size) < 0)
+		return incr_fail_nomem(err);
+	return 0;
+}
+
+int index_first(struct index *ix, const void *key, size_t key_size,
+		size_t fixed, struct buf *out_value, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	int r = first_once(ix, key, key_size, fixed, out_value, &why);
+
+	if (r >= 0)
+		return r;
+	r = heal(ix, r, &why, err);
+	return r < 0 ? r : first_once(ix, key, key_size, fixed, out_value, err);
+}
+
+/* ---- freezing ---- */
 
 static int copy_all(struct index_sources *from, struct memtable *to,
 		    struct incr_error *err)
@@ -243,14 +387,26 @@ static int copy_all(struct index_sources *from, struct memtable *to,
 	return r < 0 ? r : 0;
 }
 
-/* Many short-lived frozen memtables become one, so that a long-lived reader keeps few sources. */
+/* The newest so many that are not much smaller than the next older one. */
+static size_t choose_frozen(const struct index *ix)
+{
+	size_t run = memtable_n_entries(ix->frozen[0]);
+	size_t n = 1;
+
+	while (n < ix->n_frozen && (n < 2 || memtable_n_entries(ix->frozen[n]) <
+						     run * INDEX_FREEZE_FACTOR))
+		run += memtable_n_entries(ix->frozen[n++]);
+	return n;
+}
+
+/* Several short-lived frozen memtables become one, so that a long-lived reader keeps few sources. */
 static int join_frozen(struct index *ix, struct incr_error *err)
 {
-	struct index_sources s = { .refs = 1, .n = ix->n_frozen };
+	struct index_sources s = { .refs = 1, .n = choose_frozen(ix) };
 	struct memtable *joined;
 	int r;
 
-	for (size_t i = 0; i < ix->n_frozen; i++)
+	for (size_t i = 0; i < s.n; i++)
 		s.items[i].memtable = ix->frozen[i];
 	if (memtable_new(&joined) < 0)
 		return incr_fail_nomem(err);
@@ -261,10 +417,12 @@ static int join_frozen(struct index *ix, struct incr_error *err)
 		memtable_unref(joined);
 		return r;
 	}
-	for (size_t i = 0; i < ix->n_frozen; i++)
+	for (size_t i = 0; i < s.n; i++)
 		memtable_unref(ix->frozen[i]);
+	memmove(&ix->frozen[1], &ix->frozen[s.n],
+		(ix->n_frozen - s.n) * sizeof(ix->frozen[0]));
 	ix->frozen[0] = joined;
-	ix->n_frozen = 1;
+	ix->n_frozen -= s.n - 1;
 	return 0;
 }
 
@@ -324,15 +482,30 @@ const struct index_position *index_checkpoint(const struct index *ix)
 	return &ix->checkpoint;
 }
 
+static void count_memory(const struct index *ix, size_t *out_n,
+			 size_t *out_size)
+{
+	*out_n = memtable_n_entries(ix->active);
+	*out_size = memtable_size(ix->active);
+	for (size_t i = 0; i < ix->n_frozen; i++) {
+		*out_n += memtable_n_entries(ix->frozen[i]);
+		*out_size += memtable_size(ix->frozen[i]);
+	}
+}
+
+bool index_is_full(const struct index *ix)
+{
+	size_t n, size;
+
+	count_memory(ix, &n, &size);
+	return n >= INDEX_FULL_ENTRIES || size >= INDEX_FULL_SIZE;
+}
+
 bool index_is_due(const struct index *ix)
 {
-	size_t n = memtable_n_entries(ix->active);
-	size_t size = memtable_size(ix->active);
+	size_t n, size;
 
-	for (size_t i = 0; i < ix->n_frozen; i++) {
-		n += memtable_n_entries(ix->frozen[i]);
-		size += memtable_size(ix->frozen[i]);
-	}
+	count_memory(ix, &n, &size);
 	return n >= INDEX_FLUSH_ENTRIES || size >= INDEX_FLUSH_SIZE ||
 	       ix->position.position - ix->checkpoint.position >=
 		       INDEX_FLUSH_LOG;

@@ -25,11 +25,15 @@ struct index_options {
 	uint64_t tag; /* of the store */
 	bool is_writable;
 	struct block_cache *cache; /* borrowed */
+	/* index_reset() and the log from its beginning; NULL: damage is an error */
+	int (*rebuild)(void *closure, struct incr_error *err);
+	void *closure;
 };
 
 /* The sources of one moment; immutable, shared(ref), atomic. */
 struct index_sources {
 	unsigned refs;
+	struct index *index; /* borrowed, for index_sources_damaged(); NULL: none */
 	size_t n;
 	struct index_source {
 		struct memtable *memtable; /* one of the two */
@@ -46,16 +50,26 @@ int index_sources_iter(struct index_sources *s, struct iter **out_iter,
 /* Stand at a place that an iterator over source @idx gave. */
 int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it,
 		       uint32_t block, uint32_t index, struct incr_error *err);
+/* Reading them gave INCR_E_CORRUPT: these stay broken, the index starts again.  Thread-safe. */
+void index_sources_damaged(struct index_sources *s);
 
 struct index;
 /* Loads the checkpoint if it is whole; otherwise starts empty, at log position 0. */
 int index_open(const struct index_options *options, struct index **out_index,
 	       struct incr_error *err);
 void index_close(struct index *ix);
-/* Forget everything, also the checkpoint on disk: the caller replays the log. */
+/*
+ * Forget everything, also the checkpoint on disk: the caller replays the log.
+ * What was found damaged is forgotten too.
+ */
 int index_reset(struct index *ix, struct incr_error *err);
+/* A table was found damaged, or taken away: nothing from it is to be believed. */
+bool index_is_damaged(const struct index *ix);
+void index_note_damage(struct index *ix);
+/* While records are applied, damage is an error: the caller starts again. */
+void index_set_replaying(struct index *ix, bool is_replaying);
 
-/* 0 and the value, 1 when absent. */
+/* 0 and the value, 1 when absent.  Rebuilds a damaged index, once. */
 int index_get(struct index *ix, const void *key, size_t key_size,
 	      struct buf *out_value, struct incr_error *err);
 int index_put(struct index *ix, const void *key, size_t key_size,
@@ -65,6 +79,15 @@ int index_delete(struct index *ix, const void *key, size_t key_size,
 /* Everything at this moment, also what is in the memtable; not to be kept over a put. */
 int index_iter(struct index *ix, struct iter **out_iter,
 	       struct incr_error *err);
+/*
+ * A copy of all entries whose keys begin with @prefix: what is put meanwhile
+ * changes nothing.  Rebuilds a damaged index, once.
+ */
+int index_collect(struct index *ix, const void *prefix, size_t size,
+		  struct iter **out_iter, struct incr_error *err);
+/* Value of the first entry >= @key that begins with its first @fixed bytes: 0, or 1. */
+int index_first(struct index *ix, const void *key, size_t key_size,
+		size_t fixed, struct buf *out_value, struct incr_error *err);
 /* The sources of this moment, fixed: later puts go elsewhere. */
 int index_freeze(struct index *ix, struct index_sources **out_sources,
 		 struct incr_error *err);
@@ -79,13 +102,21 @@ struct index_position *index_position(struct index *ix);
 const struct index_position *index_checkpoint(const struct index *ix);
 
 /*
- * Write what the memtable holds as a table and a new checkpoint, and merge
- * tables so that their number stays logarithmic.  Only what is durable in the
- * log may be flushed: the caller sees to it.  Takes LOCK_MAINTENANCE; does
- * nothing when somebody else has it, or has flushed since.
+ * Write what the memtable holds as a table and a new checkpoint, merge tables
+ * so that their number stays logarithmic, and remove files that no checkpoint
+ * names.  Only what is durable in the log may be flushed: the caller sees to
+ * it.  Takes LOCK_MAINTENANCE; does nothing when somebody else has it.  Builds
+ * upon what somebody else has flushed since.
  */
 int index_flush(struct index *ix, struct incr_error *err);
 /* Worth a flush? */
 bool index_is_due(const struct index *ix);
+/* Too much to hold in memory any longer. */
+bool index_is_full(const struct index *ix);
+/*
+ * Take over the checkpoint that somebody else wrote, if it is of use: the
+ * memory of a handle that only reads stays small.  0, or 1: there is none.
+ */
+int index_adopt(struct index *ix, struct incr_error *err);
 
 #endif

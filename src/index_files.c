@@ -5,7 +5,9 @@
  * that were written before it.  Neither is synced: a checkpoint that refers to
  * bytes which a power cut took fails its checksums, and the log is replayed
  * from the beginning.  Old tables are unlinked after the rename; a reader that
- * read the old checkpoint and finds a table gone reads the new one.
+ * read the old checkpoint and finds a table gone reads the new one.  Who
+ * flushes and finds another checkpoint than its own builds upon that one; who
+ * finds none, its own having been forgotten, takes its tables for damaged.
  */
 #include "config.h"
 
@@ -22,7 +24,8 @@
 #include "hash.h"
 #include "lock.h"
 
-#define CURRENT_FILE "index/current"
+#define INDEX_DIR "index"
+#define CURRENT_FILE INDEX_DIR "/current"
 #define CURRENT_MAGIC "INCRINDX"
 #define CURRENT_VERSION 1
 #define CURRENT_HEAD_SIZE (8 + 4 + 4 + 8 + 8 + 4 * 8 + 5 * 8)
@@ -30,7 +33,7 @@
 
 static void table_path(uint64_t id, char out[64])
 {
-	snprintf(out, 64, "index/%016" PRIx64 ".table", id);
+	snprintf(out, 64, INDEX_DIR "/%016" PRIx64 ".table", id);
 }
 
 /* A table knows its name: two that changed places are damaged, not misread. */
@@ -132,8 +135,15 @@ static int current_read(const struct index *ix, struct current *out,
 	return r < 0 || !current_decode(&b, ix->options.tag, out);
 }
 
-static int load_tables(struct index *ix, const struct current *cur,
-		       struct incr_error *err)
+static void drop_tables(struct index_table *tables, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		table_unref(tables[i].table);
+}
+
+/* All tables of @cur, or none. */
+static int open_tables(struct index *ix, const struct current *cur,
+		       struct index_table *out_tables, struct incr_error *err)
 {
 	for (size_t i = 0; i < cur->n_tables; i++) {
 		struct table *t;
@@ -144,58 +154,120 @@ static int load_tables(struct index *ix, const struct current *cur,
 		r = table_open(ix->options.io, ix->options.store_dirfd, path,
 			       table_tag(ix, cur->tables[i]), ix->options.cache,
 			       &t, err);
-		if (r < 0)
+		if (r < 0) {
+			drop_tables(out_tables, i);
 			return r;
-		ix->tables[ix->n_tables++] =
-			(struct index_table){ .id = cur->tables[i],
-					      .table = t };
+		}
+		out_tables[i] = (struct index_table){ .id = cur->tables[i],
+						      .table = t };
 	}
 	return 0;
 }
 
-static void drop_tables(struct index *ix)
+/* The checkpoint on disk with its tables; 1: there is none that is whole. */
+static int read_checkpoint(struct index *ix, struct current *out,
+			   struct index_table *out_tables,
+			   struct incr_error *err)
 {
-	for (size_t i = 0; i < ix->n_tables; i++)
-		table_unref(ix->tables[i].table);
-	ix->n_tables = 0;
+	uint64_t failed_id = 0;
+
+	for (int i = 0; i < LOAD_TRIES; i++) {
+		struct incr_error why = INCR_ERROR_INIT;
+		int r = current_read(ix, out, err);
+
+		if (r)
+			return r;
+		if (out->id == failed_id)
+			return 1;
+		r = open_tables(ix, out, out_tables, &why);
+		incr_error_release(&why);
+		if (r == 0)
+			return 0;
+		if (r == INCR_E_NOMEM)
+			return incr_fail_nomem(err);
+		failed_id = out->id;
+	}
+	return 1;
+}
+
+static void use_checkpoint(struct index *ix, const struct current *cur,
+			   const struct index_table *tables)
+{
+	drop_tables(ix->tables, ix->n_tables);
+	memcpy(ix->tables, tables, cur->n_tables * sizeof(*tables));
+	ix->n_tables = cur->n_tables;
+	ix->checkpoint = cur->position;
+	ix->checkpoint_id = cur->id;
 }
 
 int index_files_load(struct index *ix, struct incr_error *err)
 {
-	uint64_t failed_id = 0;
+	struct index_table tables[INDEX_TABLES_MAX];
+	struct current cur;
+	int r;
 
 	index_start_empty(ix);
-	for (int i = 0; i < LOAD_TRIES; i++) {
-		struct incr_error why = INCR_ERROR_INIT;
-		struct current cur;
-		int r = current_read(ix, &cur, err);
-
-		if (r < 0)
-			return r;
-		if (r == 1 || cur.id == failed_id)
-			return 0;
-		r = load_tables(ix, &cur, &why);
-		incr_error_release(&why);
-		if (r == 0) {
-			ix->position = ix->checkpoint = cur.position;
-			ix->counters = cur.counters;
-			ix->checkpoint_id = cur.id;
-			return 0;
-		}
-		drop_tables(ix);
-		if (r == INCR_E_NOMEM)
-			return incr_fail_nomem(err);
-		failed_id = cur.id;
-	}
+	r = read_checkpoint(ix, &cur, tables, err);
+	if (r)
+		return r < 0 ? r : 0;
+	use_checkpoint(ix, &cur, tables);
+	ix->position = cur.position;
+	ix->counters = cur.counters;
 	return 0;
 }
 
-int index_files_forget(struct index *ix, struct incr_error *err)
+/*
+ * The memtables hold everything after this handle's checkpoint, so they may lie
+ * on top of any checkpoint that is not older: what both have is the same.
+ */
+int index_adopt(struct index *ix, struct incr_error *err)
 {
+	struct index_table tables[INDEX_TABLES_MAX];
+	struct memtable *fresh = NULL;
+	struct current cur;
+	int r = current_read(ix, &cur, err);
+
+	if (r == 0 && (cur.id == ix->checkpoint_id ||
+		       cur.position.position < ix->checkpoint.position))
+		return 1;
+	if (r == 0)
+		r = read_checkpoint(ix, &cur, tables, err);
+	if (r)
+		return r;
+	if (cur.position.position >= ix->position.position &&
+	    memtable_new(&fresh) < 0) {
+		drop_tables(tables, cur.n_tables);
+		return incr_fail_nomem(err);
+	}
+	if (cur.position.position < ix->checkpoint.position) {
+		drop_tables(tables, cur.n_tables);
+		return 1;
+	}
+	use_checkpoint(ix, &cur, tables);
+	if (!fresh)
+		return 0;
+	memtable_unref(ix->active);
+	ix->active = fresh;
+	for (size_t i = 0; i < ix->n_frozen; i++)
+		memtable_unref(ix->frozen[i]);
+	ix->n_frozen = 0;
+	ix->position = cur.position;
+	ix->counters = cur.counters;
+	return 0;
+}
+
+int index_files_forget(struct index *ix, uint64_t id, struct incr_error *err)
+{
+	struct current cur;
 	int r;
 
 	if (!ix->options.is_writable)
 		return 0;
+	r = current_read(ix, &cur, err);
+	if (r < 0)
+		return r;
+	if (r == 0 && cur.id != id)
+		return 0; /* somebody has written another one since */
 	r = ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd,
 				      CURRENT_FILE, 0);
 	if (r < 0 && r != -ENOENT)
@@ -292,21 +364,52 @@ static int write_current(struct index *ix, const struct current *cur,
 			       CURRENT_FILE, b.data, b.size, false, err);
 }
 
+struct sweep {
+	const struct current *cur;
+	const struct index *ix;
+	int dirfd;
+};
+
+static int sweep_entry(void *closure, const char *name, enum io_kind kind)
+{
+	const struct sweep *s = closure;
+	char known[64];
+
+	(void)kind;
+	if (!strcmp(name, CURRENT_FILE + strlen(INDEX_DIR "/")))
+		return 0;
+	for (size_t i = 0; i < s->cur->n_tables; i++) {
+		table_path(s->cur->tables[i], known);
+		if (!strcmp(name, known + strlen(INDEX_DIR "/")))
+			return 0;
+	}
+	/* what stays costs space only, and the next flush tries again */
+	(void)s->ix->options.io->unlink_at(s->ix->options.io, s->dirfd, name,
+					   0);
+	return 0;
+}
+
+/* Remove what the checkpoint does not name: merged tables, and what a crash left. */
+static void sweep(const struct index *ix, const struct current *cur)
+{
+	const struct incr_io *io = ix->options.io;
+	struct sweep s = { .cur = cur, .ix = ix };
+
+	s.dirfd = io->open_at(io, ix->options.store_dirfd, INDEX_DIR,
+			      O_RDONLY | O_DIRECTORY, 0);
+	if (s.dirfd < 0)
+		return;
+	(void)io->readdir(io, s.dirfd, sweep_entry, &s);
+	(void)io_close(io, s.dirfd); /* only read from */
+}
+
 /* The new checkpoint is on disk: make the index in memory look like it. */
 static void adopt_flush(struct index *ix, struct flush *f,
 			const struct current *cur, struct table *fresh)
 {
 	size_t kept = ix->n_tables - f->n_tables_merged;
 
-	for (size_t i = 0; i < f->n_tables_merged; i++) {
-		char path[64];
-
-		table_path(ix->tables[i].id, path);
-		/* a leftover costs space only, and the next rebuild removes it */
-		(void)ix->options.io->unlink_at(
-			ix->options.io, ix->options.store_dirfd, path, 0);
-		table_unref(ix->tables[i].table);
-	}
+	drop_tables(ix->tables, f->n_tables_merged);
 	memmove(&ix->tables[1], &ix->tables[f->n_tables_merged],
 		kept * sizeof(ix->tables[0]));
 	ix->tables[0] =
@@ -319,21 +422,50 @@ static void adopt_flush(struct index *ix, struct flush *f,
 	ix->checkpoint_id = cur->id;
 }
 
+/* Stand on the checkpoint that is on disk; 1: nothing is to be flushed on top of it. */
+static int meet_checkpoint(struct index *ix, struct incr_error *err)
+{
+	struct current cur;
+	int r = current_read(ix, &cur, err);
+
+	if (r < 0 || (r == 0 && cur.id == ix->checkpoint_id))
+		return r;
+	if (r == 0) {
+		r = index_adopt(ix, err);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return memtable_n_entries(ix->active) || ix->n_frozen ?
+				       0 :
+				       1;
+		if (cur.position.position < ix->checkpoint.position)
+			return 1; /* somebody is rebuilding it */
+	}
+	/* there is none, or none that is whole */
+	if (!ix->checkpoint_id)
+		return 0;
+	index_note_damage(ix);
+	return 1;
+}
+
 static int flush_locked(struct index *ix, struct incr_error *err)
 {
 	const struct incr_io *io = ix->options.io;
 	struct flush f = { 0 };
-	struct current cur = { .position = ix->position,
-			       .counters = ix->counters };
+	struct current cur = { 0 };
 	struct table *fresh;
 	uint64_t ids[2];
 	char path[64];
-	int r;
+	int r = meet_checkpoint(ix, err);
 
-	if (current_read(ix, &cur, err) == 0 && cur.id != ix->checkpoint_id)
-		return 0; /* somebody has flushed since; a later open starts from theirs */
+	if (r)
+		return r < 0 ? r : 0;
 	cur.position = ix->position;
 	cur.counters = ix->counters;
+	r = io->mkdir_at(io, ix->options.store_dirfd, INDEX_DIR, 0777);
+	if (r < 0 && r != -EEXIST)
+		return incr_fail_errno(err, -r, INDEX_DIR,
+				       "cannot make the directory");
 	r = io->random(io, ids, sizeof(ids));
 	if (r < 0)
 		return incr_fail_errno(err, -r, NULL, "no random numbers");
@@ -353,11 +485,15 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 			cur.tables[i] =
 				ix->tables[f.n_tables_merged + i - 1].id;
 		r = write_current(ix, &cur, err);
-		if (r == 0)
+		if (r == 0) {
 			adopt_flush(ix, &f, &cur, fresh);
-		else
+			sweep(ix, &cur);
+		} else {
 			table_unref(fresh);
+		}
 	}
+	if (r == INCR_E_CORRUPT)
+		index_note_damage(ix);
 	index_sources_unref(f.merged);
 	return r;
 }

@@ -10,6 +10,10 @@
 #define INDEX_FLUSH_ENTRIES 2048
 #define INDEX_FLUSH_SIZE (1u << 20)
 #define INDEX_FLUSH_LOG (1u << 20)
+#define INDEX_FULL_ENTRIES (1u << 16)
+#define INDEX_FULL_SIZE (16u << 20)
+/* A frozen memtable is merged into the next older one until that is this much larger. */
+#define INDEX_FREEZE_FACTOR 2
 /* A newer run of tables is merged into the next older table until that one is this much larger. */
 #define INDEX_MERGE_FACTOR 4
 
@@ -27,6 +31,8 @@ struct index {
 	struct index_position position;
 	struct index_position checkpoint; /* what the tables cover */
 	uint64_t checkpoint_id; /* of the file that was loaded or written; 0: none */
+	bool is_damaged; /* atomic */
+	bool is_replaying;
 };
 
 void index_start_empty(struct index *ix);
@@ -35,7 +41,7 @@ int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter,
 			   struct incr_error *err);
 
 int index_files_load(struct index *ix, struct incr_error *err);
-/* Remove the checkpoint, if the store is writable. */
-int index_files_forget(struct index *ix, struct incr_error *err);
+/* Remove checkpoint @id, if it is still the one on disk and the store is writable. */
+int index_files_forget(struct index *ix, uint64_t id, struct incr_error *err);
 
 #endif

@@ -24,6 +24,8 @@
 
 #define FRAME_CACHE_DEFAULT ((size_t)64 << 20)
 #define BLOCK_CACHE_DEFAULT ((size_t)16 << 20)
+/* Records between two looks at how much memory the index takes. */
+#define REPLAY_STEP 64
 
 int64_t store_now(const struct incr_store *st)
 {
@@ -59,9 +61,12 @@ void incr_store_close(struct incr_store *st)
 
 	if (!st)
 		return;
-	if (st->index && !st->is_broken && !st->is_readonly &&
-	    index_is_due(st->index) &&
-	    log_durable_to(st->log) >= index_position(st->index)->position)
+	if (st->index && index_is_damaged(st->index))
+		/* so that the next open starts from the log */
+		(void)index_reset(st->index, &ignored);
+	else if (st->index && !st->is_broken && !st->is_readonly &&
+		 index_is_due(st->index) &&
+		 log_durable_to(st->log) >= index_position(st->index)->position)
 		/* derived: what is not written now is replayed by the next open */
 		(void)index_flush(st->index, &ignored);
 	incr_error_release(&ignored);
@@ -88,6 +93,59 @@ static bool can_write(const struct incr_store *st)
 	return true;
 }
 
+/* Write the index while it is caught up, so that a long log does not fill the memory. */
+static void flush_midway(struct incr_store *st)
+{
+	struct incr_error ignored = INCR_ERROR_INIT;
+
+	if (st->is_readonly || st->is_appending || !index_is_full(st->index))
+		return;
+	/* on failure the entries stay in memory */
+	if (log_sync(st->log, index_position(st->index)->position, &ignored) ==
+	    0)
+		(void)index_flush(st->index, &ignored);
+	incr_error_release(&ignored);
+}
+
+/* Apply the records behind the index's position. */
+static int replay(struct incr_store *st, struct incr_error *err)
+{
+	struct index_position *at = index_position(st->index);
+	struct log_record record;
+	uint64_t next;
+	int r;
+
+	if (!at->position)
+		at->position = log_begin(st->log);
+	index_set_replaying(st->index, true);
+	for (unsigned n = 1;
+	     (r = log_read(st->log, at->position, &record, &next, err)) == 0;
+	     n++) {
+		r = apply_record(st->index, &record, st->reader, err);
+		if (r < 0) {
+			st->is_broken = true;
+			break;
+		}
+		at->position = next;
+		if (n % REPLAY_STEP == 0)
+			flush_midway(st);
+	}
+	index_set_replaying(st->index, false);
+	return r < 0 ? r : 0;
+}
+
+/* Start again from the log; what was found damaged is forgotten. */
+static int rebuild_index(void *closure, struct incr_error *err)
+{
+	struct incr_store *st = closure;
+	int r = index_reset(st->index, err);
+
+	if (r < 0)
+		return r;
+	st->is_broken = false;
+	return replay(st, err);
+}
+
 static int open_parts(struct incr_store *st,
 		      const struct incr_store_options *options,
 		      struct incr_error *err)
@@ -102,6 +160,8 @@ static int open_parts(struct incr_store *st,
 						       !st->is_readonly };
 	int r;
 
+	index_options.rebuild = rebuild_index;
+	index_options.closure = st;
 	memcpy(log_options.uuid, st->uuid, sizeof(st->uuid));
 	r = log_open(&log_options, &st->log, err);
 	if (r < 0)
@@ -144,51 +204,46 @@ static int check_checkpoint(struct incr_store *st, struct incr_error *err)
 	return index_reset(st->index, err);
 }
 
-int store_catch_up(struct incr_store *st, struct incr_error *err)
+static int check_not_broken(const struct incr_store *st, struct incr_error *err)
 {
-	struct index_position *at = index_position(st->index);
-	struct log_record record;
-	uint64_t next;
-	int r;
-
-	if (st->is_broken)
-		return incr_fail(
-			err, INCR_E_DEAD, NULL, st->path,
-			"an earlier failure left this handle behind the log");
-	if (!at->position)
-		at->position = log_begin(st->log);
-	while ((r = log_read(st->log, at->position, &record, &next, err)) ==
-	       0) {
-		r = apply_record(st->index, &record, st->reader, err);
-		if (r < 0) {
-			st->is_broken = true;
-			return r;
-		}
-		at->position = next;
-	}
-	return r < 0 ? r : 0;
+	if (!st->is_broken)
+		return 0;
+	return incr_fail(err, INCR_E_DEAD, NULL, st->path,
+			 "an earlier failure left this handle behind the log");
 }
 
 /* A damaged table is found when it is read: once, start again from the log. */
-static int first_catch_up(struct incr_store *st, struct incr_error *err)
+int store_catch_up(struct incr_store *st, struct incr_error *err)
 {
 	struct incr_error why = INCR_ERROR_INIT;
-	int r = check_checkpoint(st, err);
+	uint64_t before = index_position(st->index)->position;
+	int r = check_not_broken(st, err);
 
 	if (r < 0)
 		return r;
-	r = store_catch_up(st, &why);
-	if (r == INCR_E_CORRUPT && !strcmp(why.word, "damaged-table")) {
+	if (index_is_damaged(st->index))
+		return rebuild_index(st, err);
+	r = replay(st, &why);
+	if (r == INCR_E_CORRUPT && (index_is_damaged(st->index) ||
+				    !strcmp(why.word, "damaged-table"))) {
 		incr_error_release(&why);
-		st->is_broken = false;
-		r = index_reset(st->index, err);
-		return r < 0 ? r : store_catch_up(st, err);
+		return rebuild_index(st, err);
 	}
 	if (r < 0 && err)
 		*err = why;
 	else
 		incr_error_release(&why);
-	return r;
+	if (r == 0 && !st->is_appending && index_is_due(st->index) &&
+	    index_position(st->index)->position != before)
+		r = index_adopt(st->index, err);
+	return r < 0 ? r : 0;
+}
+
+static int first_catch_up(struct incr_store *st, struct incr_error *err)
+{
+	int r = check_checkpoint(st, err);
+
+	return r < 0 ? r : store_catch_up(st, err);
 }
 
 int store_open_with(const struct incr_io *io, const char *path,
@@ -264,9 +319,12 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock,
 		      "the log", out_lock, err);
 	if (r < 0)
 		return r;
+	st->is_appending = true;
 	r = store_catch_up(st, err);
-	if (r < 0)
+	if (r < 0) {
+		st->is_appending = false;
 		lock_release(out_lock);
+	}
 	return r;
 }
 
@@ -295,6 +353,7 @@ int store_append(struct incr_store *st, enum fact_type type,
 int store_end_append(struct incr_store *st, struct lock *lock, int r,
 		     struct incr_error *err)
 {
+	st->is_appending = false;
 	lock_release(lock);
 	if (r < 0)
 		return r;
@@ -318,8 +377,10 @@ int store_append_fact(struct incr_store *st, enum fact_type type,
 int store_find_dataset(struct incr_store *st, uint64_t id, struct buf *storage,
 		       struct state_dataset *out, struct incr_error *err)
 {
-	int r = state_dataset(st->index, id, storage, out, err);
+	int r = check_not_broken(st, err);
 
+	if (r == 0)
+		r = state_dataset(st->index, id, storage, out, err);
 	if (r < 0)
 		return r;
 	if (r == 1 || out->is_deleted)
@@ -333,9 +394,13 @@ int store_find_branch(struct incr_store *st, uint64_t dataset_id,
 		      struct state_branch *out, struct incr_error *err)
 {
 	struct text branch = text_of(name ? name : "main");
+	struct state_dataset dataset;
 	uint64_t id;
-	int r = state_branch_id(st->index, dataset_id, branch, &id, err);
+	/* a deleted dataset takes its branches with it */
+	int r = store_find_dataset(st, dataset_id, storage, &dataset, err);
 
+	if (r == 0)
+		r = state_branch_id(st->index, dataset_id, branch, &id, err);
 	if (r == 0)
 		r = state_branch(st->index, id, storage, out, err);
 	if (r == 1)
@@ -348,8 +413,11 @@ int store_find_txn(struct incr_store *st, uint64_t number, struct buf *storage,
 		   struct state_txn *out, struct incr_error *err)
 {
 	char name[32];
-	int r = number ? state_txn(st->index, number, storage, out, err) : 1;
+	int r = check_not_broken(st, err);
 
+	if (r == 0)
+		r = number ? state_txn(st->index, number, storage, out, err) :
+			     1;
 	if (r != 1)
 		return r;
 	snprintf(name, sizeof(name), "t%" PRIu64, number);

@@ -32,6 +32,7 @@ struct incr_store {
 	struct content_reader *reader;
 	struct index *index;
 	bool is_broken; /* a record could not be applied after it was appended: reopen */
+	bool is_appending; /* holds the append lock: nothing slow is done */
 };
 
 /* With another io table than the real one: tests. */

@@ -208,6 +208,8 @@ static int at_place(struct incr_view *v, struct iter *it, size_t source,
 	int r = index_sources_goto(v->sources, source, it, PLACE_BLOCK(place),
 				   PLACE_INDEX(place), err);
 
+	if (r == INCR_E_CORRUPT)
+		index_sources_damaged(v->sources);
 	if (r < 0)
 		return r;
 	if (e->key_size < v->prefix.size + 9 ||

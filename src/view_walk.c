@@ -41,6 +41,14 @@ void view_walk_release(struct view_walk *w)
 	w->it = NULL;
 }
 
+/* What a reading call gives back: damage is known to the index from then on. */
+static int noted(const struct view_walk *w, int r)
+{
+	if (r == INCR_E_CORRUPT && w->view->sources)
+		index_sources_damaged(w->view->sources);
+	return r;
+}
+
 static bool is_within(const struct view_walk *w)
 {
 	const struct state_key *prefix = &w->view->prefix;
@@ -108,7 +116,7 @@ static int skip_versions(struct view_walk *w, unsigned n_steps,
 {
 	uint8_t tail[TXN_SUFFIX] = { 0 };
 
-	if (n_steps < STEPS_BEFORE_SEEK)
+	if (n_steps % (STEPS_BEFORE_SEEK + 1) < STEPS_BEFORE_SEEK)
 		return w->it->next(w->it, err);
 	if (is_decided(w))
 		/* no path has a byte below 1, so this is the first key of another path */
@@ -157,25 +165,23 @@ int view_walk_seek(struct view_walk *w, const void *from, size_t length,
 	w->last_length = SIZE_MAX;
 	if (!w->it)
 		return 1;
-	return settle(w, seek_path(w, from, length, NULL, 0, err), err);
+	return noted(w,
+		     settle(w, seek_path(w, from, length, NULL, 0, err), err));
 }
 
 int view_walk_next(struct view_walk *w, struct incr_error *err)
 {
 	if (!w->it)
 		return 1;
-	return settle(w, w->it->next(w->it, err), err);
+	return noted(w, settle(w, w->it->next(w->it, err), err));
 }
 
-int view_walk_find(struct view_walk *w, const void *path, size_t length,
-		   struct incr_error *err)
+static int find(struct view_walk *w, const void *path, size_t length,
+		struct incr_error *err)
 {
 	uint8_t tail[TXN_SUFFIX] = { 0 };
 	int r;
 
-	w->last_length = SIZE_MAX;
-	if (!w->it)
-		return 1;
 	if (!w->view->counts_all)
 		put_be64(tail + 1, ~w->view->txn);
 	r = seek_path(w, path, length, tail, sizeof(tail), err);
@@ -204,6 +210,13 @@ int view_walk_find(struct view_walk *w, const void *path, size_t length,
 	return r;
 }
 
+int view_walk_find(struct view_walk *w, const void *path, size_t length,
+		   struct incr_error *err)
+{
+	w->last_length = SIZE_MAX;
+	return w->it ? noted(w, find(w, path, length, err)) : 1;
+}
+
 int view_walk_version(const struct view_walk *w, struct version *out,
 		      struct incr_error *err)
 {
@@ -212,8 +225,10 @@ int view_walk_version(const struct view_walk *w, struct version *out,
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(err);
 	if (r < 0)
-		return incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
-				 "a file version in the index does not parse");
+		return noted(
+			w,
+			incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
+				  "a file version in the index does not parse"));
 	return 0;
 }
 
