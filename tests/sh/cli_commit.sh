@@ -1,5 +1,6 @@
 #!/bin/bash
 # commit, rm and txn on the command line.
+# shellcheck disable=SC2016  # expanded by the inner shell
 . "$(dirname "$0")/lib.sh"
 . "$SRCDIR/tests/sh/cli.sh"
 

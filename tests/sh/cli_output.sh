@@ -1,5 +1,6 @@
 #!/bin/bash
 # Options of every verb, help, and what happens to the output.
+# shellcheck disable=SC2016  # expanded by the inner shell
 . "$(dirname "$0")/lib.sh"
 . "$SRCDIR/tests/sh/cli.sh"
 
