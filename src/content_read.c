@@ -126,7 +126,8 @@ static int decode(struct scratch *s, const uint8_t *bytes,
 		  struct incr_error *err)
 {
 	int r = frame_decode(s->decompressor, bytes, key->stored_size,
-			     key->container, out, key->raw_size);
+			     (struct frame_place){ key->container, key->off },
+			     out, key->raw_size);
 
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(err);

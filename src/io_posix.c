@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,12 @@ static int posix_fallocate_keep(const struct incr_io *io, int fd, uint64_t off,
 static int posix_lease(const struct incr_io *io, int fd, bool is_on)
 {
 	(void)io;
+	/*
+	 * Who opens the file for writing meanwhile makes the kernel signal us;
+	 * SIGURG is one that does nothing unless asked to, SIGIO would kill.
+	 */
+	if (is_on && fcntl(fd, F_SETSIG, SIGURG) < 0)
+		return -errno;
 	return result(fcntl(fd, F_SETLEASE, is_on ? F_RDLCK : F_UNLCK));
 }
 

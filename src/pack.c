@@ -240,6 +240,25 @@ static int fail_dead(struct pack_writer *w, struct incr_error *err)
 			 "an earlier write or sync of this pack failed");
 }
 
+/* Bind the frames at the end of what is pending to their places. */
+static void place_frames(struct pack_writer *w, size_t size)
+{
+	uint8_t *at = w->pending.data + w->pending.size - size;
+	uint8_t *end = w->pending.data + w->pending.size;
+	struct frame_place place = { w->id,
+				     w->written + w->pending.size - size };
+
+	while (end - at >= FRAME_HEADER_SIZE) {
+		uint64_t span = FRAME_HEADER_SIZE + (uint64_t)get_u32(at + 12);
+
+		frame_place(at, place);
+		if (span > (uint64_t)(end - at))
+			break;
+		at += span;
+		place.off += span;
+	}
+}
+
 int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
 		    uint64_t *out_off, struct incr_error *err)
 {
@@ -252,6 +271,7 @@ int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
 	if (buf_put(&w->pending, frames, size) < 0)
 		return incr_fail_nomem(err);
 
+	place_frames(w, size);
 	if (w->pending.size >= WRITE_SIZE) {
 		r = write_pending(w, err);
 		if (r < 0)

@@ -190,7 +190,8 @@ static bool inline_is(const struct ingest_result *r, const struct content *c,
 	}
 	is_same = c->size == size &&
 		  frame_decode(d, r->inline_frames.data + c->frame_off,
-			       c->frame_stored, PACK_LOG, raw.data,
+			       c->frame_stored,
+			       (struct frame_place){ PACK_LOG, 0 }, raw.data,
 			       c->frame_raw) == 0 &&
 		  memcmp(raw.data + c->part_off, data, size) == 0;
 	decompressor_free(d);

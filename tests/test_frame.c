@@ -24,19 +24,26 @@ static void check_round_trip(uint32_t size, bool is_text, bool compresses)
 		kit_fill_noise(raw, size, size);
 	CHECK_OK(frame_encode(c, raw, size, CONTAINER, &frame));
 	CHECK(frame.size <= FRAME_HEADER_SIZE + size);
-	CHECK_OK(frame_decode(d, frame.data, frame.size, CONTAINER, got, size));
+	CHECK_OK(frame_decode(d, frame.data, frame.size,
+			      (struct frame_place){ CONTAINER, 0 }, got, size));
 	CHECK_MEM_EQ(raw, got, size);
-	CHECK_ERR(INCR_E_CORRUPT, frame_decode(d, frame.data, frame.size - 1,
-					       CONTAINER, got, size));
-	CHECK_ERR(INCR_E_CORRUPT, frame_decode(d, frame.data, frame.size,
-					       CONTAINER + 1, got, size));
+	CHECK_ERR(INCR_E_CORRUPT,
+		  frame_decode(d, frame.data, frame.size - 1,
+			       (struct frame_place){ CONTAINER, 0 }, got,
+			       size));
+	CHECK_ERR(INCR_E_CORRUPT,
+		  frame_decode(d, frame.data, frame.size,
+			       (struct frame_place){ CONTAINER + 1, 0 }, got,
+			       size));
 	if (size > 1)
 		CHECK_ERR(INCR_E_CORRUPT,
-			  frame_decode(d, frame.data, frame.size, CONTAINER,
+			  frame_decode(d, frame.data, frame.size,
+				       (struct frame_place){ CONTAINER, 0 },
 				       got, size - 1));
 
 	frame_rebind(frame.data, 7);
-	CHECK_OK(frame_decode(d, frame.data, frame.size, 7, got, size));
+	CHECK_OK(frame_decode(d, frame.data, frame.size,
+			      (struct frame_place){ 7, 0 }, got, size));
 	CHECK_MEM_EQ(raw, got, size);
 	compressor_free(c);
 	decompressor_free(d);
@@ -58,6 +65,22 @@ static void test_frame_decode__any_size__gives_the_bytes(void)
 		check_round_trip(sizes[i], false, true);
 		check_round_trip(sizes[i], true, false);
 	}
+}
+
+static void test_frame_decode__moved_in_its_pack__is_refused(void)
+{
+	_cleanup_buf_ struct buf frame = BUF_INIT;
+	struct decompressor *d = decompressor_new();
+	struct frame_place here = { CONTAINER, 64 }, there = { CONTAINER, 164 };
+	uint8_t raw[100] = { 1, 2, 3 }, got[100];
+
+	CHECK_OK(frame_encode(NULL, raw, sizeof(raw), CONTAINER, &frame));
+	frame_place(frame.data, here);
+	CHECK_OK(frame_decode(d, frame.data, frame.size, here, got,
+			      sizeof(raw)));
+	CHECK_ERR(INCR_E_CORRUPT, frame_decode(d, frame.data, frame.size,
+					       there, got, sizeof(raw)));
+	decompressor_free(d);
 }
 
 static void test_frame_encode__size_out_of_limits__is_refused(void)
@@ -82,7 +105,8 @@ static void check_flips(struct compressor *c)
 	REQUIRE_OK(frame_encode(c, raw, sizeof(raw), CONTAINER, &frame));
 	for (size_t bit = 0; bit < frame.size * 8; bit++) {
 		frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-		if (frame_decode(d, frame.data, frame.size, CONTAINER, got,
+		if (frame_decode(d, frame.data, frame.size,
+				 (struct frame_place){ CONTAINER, 0 }, got,
 				 sizeof(got)) == 0)
 			n_accepted++;
 		frame.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -128,6 +152,7 @@ static void test_frame_decode_header__bad_fields__are_refused(void)
 
 static const struct testing_test tests[] = {
 	TEST(test_frame_decode__any_size__gives_the_bytes),
+	TEST(test_frame_decode__moved_in_its_pack__is_refused),
 	TEST(test_frame_encode__size_out_of_limits__is_refused),
 	TEST(test_frame_decode__one_bit_flipped__is_refused),
 	TEST(test_frame_decode_header__bad_fields__are_refused),

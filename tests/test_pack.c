@@ -47,7 +47,8 @@ static void test_pack_set_read__what_was_put__is_the_same(void)
 	id = make_pack(&k, raw, sizeof(raw), &off, &stored);
 	CHECK_INT_EQ(PACK_HEADER_SIZE, off);
 	CHECK_OK(pack_set_read(k.packs, id, off, got, stored, NULL));
-	CHECK_OK(frame_decode(d, got, stored, id, back, sizeof(raw)));
+	CHECK_OK(frame_decode(d, got, stored, (struct frame_place){ id, off },
+			      back, sizeof(raw)));
 	CHECK_MEM_EQ(raw, back, sizeof(raw));
 	CHECK_INT_EQ(1, kit_count_packs(&k));
 	decompressor_free(d);

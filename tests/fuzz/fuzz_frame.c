@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	out = malloc(h.raw_size ? h.raw_size : 1);
 	if (!d || !out)
 		abort();
-	(void)frame_decode(d, data, size, 0, out, h.raw_size);
+	(void)frame_decode(d, data, size, (struct frame_place){ 0, 0 }, out,
+			   h.raw_size);
 	free(out);
 	decompressor_free(d);
 	return 0;
