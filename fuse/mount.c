@@ -15,6 +15,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -265,6 +266,19 @@ const char *incr_mount_path(const struct incr_mount *m)
 	return m->path;
 }
 
+/*
+ * Free the session.  libfuse unmounts by name, which may be another mount by
+ * now; it does not once the connection is over.
+ */
+static void free_session(struct fuse_session *se)
+{
+	struct pollfd fd = { .fd = fuse_session_fd(se) };
+
+	if (poll(&fd, 1, 0) == 1 && (fd.revents & POLLERR) != 0)
+		fuse_session_unmount(se);
+	fuse_session_destroy(se);
+}
+
 void incr_mount_free(struct incr_mount *m)
 {
 	if (m == NULL)
@@ -272,7 +286,7 @@ void incr_mount_free(struct incr_mount *m)
 	if (!m->was_served)
 		detach(m);
 	if (m->se != NULL)
-		fuse_session_destroy(m->se);
+		free_session(m->se);
 	dir_cache_release(&m->dirs);
 	node_table_release(&m->nodes);
 	view_slots_release(&m->slots);

@@ -48,7 +48,8 @@ static bool contains(const struct listing *l, const char *name)
 {
 	struct staged key = { .name = (char *)name };
 
-	return bsearch(&key, l->items, l->n, sizeof(key), compare) != NULL;
+	return l->n > 0 &&
+	       bsearch(&key, l->items, l->n, sizeof(key), compare) != NULL;
 }
 
 static int add(struct listing *l, const struct staged *item)
@@ -122,7 +123,8 @@ static int read_staged(const struct live_node *dir, struct listing *l)
 	if (r == 0)
 		r = -errno;
 	(void)closedir(stream);
-	qsort(l->items, l->n, sizeof(*l->items), compare);
+	if (l->n > 0)
+		qsort(l->items, l->n, sizeof(*l->items), compare);
 	return r;
 }
 
