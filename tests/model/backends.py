@@ -410,12 +410,11 @@ class Driver(Backend):
 
     def _work(self, got, flags, job):
         for alias, files in job["writes"].items():
-            if "k" not in flags:
-                self.write(got["staging"][alias], files, alias)
+            self.write(got["staging"][alias], files, alias)
         for alias in job["aborts"]:
             if alias != "*":
                 self.ask("abort-output", alias)
-        if "k" not in flags and job["code"]:
+        if job["code"]:
             how = "leave" if job["keep"] else "fail"
         elif "p" in flags or "*" in job["aborts"]:
             how = "abort"

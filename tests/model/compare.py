@@ -36,7 +36,7 @@ def real(txn):
 def failure(what, refused, reply, exit_code=None):
     require("error" in reply, "%s: want %s, got %s", what, refused.word, reply)
     word = reply["error"].get("code")
-    if refused.also and refused.also == word:
+    if word in refused.also:
         return
     if refused.word in WORDS:
         same(what + ": error", refused.word, word)
@@ -44,7 +44,7 @@ def failure(what, refused, reply, exit_code=None):
     if refused.paths and paths:
         same(what + ": paths", refused.paths, sorted(
             p["path"] if isinstance(p, dict) else p for p in paths))
-    if "exit" in reply and refused.word != "path-conflict":
+    if "exit" in reply and word != "path-conflict":
         same(what + ": exit (%s)" % refused.word,
              exit_code or refused.exit_code, reply["exit"])
 

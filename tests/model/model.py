@@ -26,10 +26,10 @@ HARD = {"processed-transaction-not-in-view", "branch-order",
 class Refused(Exception):
     """An operation that must fail and change nothing; word is its code."""
 
-    def __init__(self, word, exit_code, paths=(), also=None):
+    def __init__(self, word, exit_code, paths=(), also=()):
         super().__init__(word)
         self.word = word
-        self.also = also           # another word that fits as well
+        self.also = also           # other words that fit as well
         self.exit_code = exit_code
         self.paths = sorted(paths)
 
@@ -333,13 +333,12 @@ class Store:
         if txn.status != OPEN:
             raise Refused("not-open", 4)                   # R1
         kept = {} if txn.type == SNAPSHOT else view(txn.branch.head)
-        conflict = "path-conflict" if paths_conflict({*kept, *txn.files}) \
-            else None
+        conflict = ["path-conflict"] * paths_conflict({*kept, *txn.files})
         hit = set(txn.files) & set(kept)
         if txn.type == APPEND and hit:
             raise Refused("append-collision", 4, hit, conflict)    # R8, R9
         if conflict:
-            raise Refused(conflict, 2)
+            raise Refused(*conflict, 2)
         if txn.type == DELETE:
             txn.removed &= set(view(txn.branch.head))
         txn.status = COMMITTED
@@ -621,35 +620,39 @@ class Store:
                         and not any(build.staged[a] for a in keep)):
             build.status = "aborted"                       # R150
             return build
-        for alias in keep:
-            self._check_output(build, build.plan.outputs[alias], allow_empty)
+        wrong = [w for alias in keep for w in self._faults(
+            build, build.plan.outputs[alias], allow_empty)]
+        if wrong:
+            word, paths = wrong[0]
+            raise Refused(word, 4, paths if len(wrong) == 1 else (),
+                          [w for w, _ in wrong[1:]])
         for alias in keep:
             self._commit_output(build, build.plan.outputs[alias])
         build.status = "committed"
         self.committed[build.transform.name] = build
         return build
 
-    def _check_output(self, build, out, allow_empty):
+    @staticmethod
+    def _faults(build, out, allow_empty):
+        """(word, paths) of everything that keeps an output from commit."""
         at = out.dataset.branches.get(out.branch)
         if at and at.open:
-            raise Refused("open-transaction", 4)
+            yield "open-transaction", ()
         if at and at.head is not out.head:
-            raise Refused("branch-moved", 4)
+            yield "branch-moved", ()
         base, staged = view(out.head), build.staged[out.alias]
-        kept = {} if out.type == SNAPSHOT else base
-        conflict = "path-conflict" if paths_conflict({*kept, *staged}) \
-            else None
         hit = set(base) & set(staged)
         if out.type == APPEND and hit:                     # R126
             strict = build.transform.strict_append \
                 and build.plan.is_incremental
-            raise Refused("strict-append-collision" if strict
-                          else "append-collision", 4, hit, conflict)
-        if conflict:
-            raise Refused(conflict, 2)
+            yield ("strict-append-collision" if strict
+                   else "append-collision"), hit
+        kept = {} if out.type == SNAPSHOT else base
+        if paths_conflict({*kept, *staged}):
+            yield "path-conflict", ()
         if (out.type == SNAPSHOT and base and not staged
                 and not allow_empty and not build.is_skip):
-            raise Refused("empty-replace", 4)
+            yield "empty-replace", ()
 
     def _commit_output(self, build, out):
         branches = out.dataset.branches

@@ -398,6 +398,8 @@ class History:
                 o.type == SNAPSHOT for o in plan.outputs.values()):
             flags = flags.replace("k", "")
         job = self.job_of(rng, plan)
+        if "k" in flags:           # no command runs
+            job.update(writes={}, code=0, aborts=[], keep=False)
         reply = self.real.run(transform, flags, job)
         for out in plan.outputs.values():
             self.touched.add((out.dataset.name, out.branch))
@@ -420,16 +422,13 @@ class History:
         plan.decision = decision
         build = self.model.start_build(plan, "p" in flags, "k" in flags)
         compare.views(what, build, reply)
-        if "k" not in flags:
-            build.staged = {a: dict(f) for a, f in job["writes"].items()}
+        for alias, files in job["writes"].items():
+            build.staged[alias] = dict(files)
         build.dropped = {a for a in job["aborts"] if a in plan.outputs}
         if "p" in flags:
             return
         build.real = compare.number(reply.get("build"))
         require(build.real, "%s: no build number: %s", what, reply)
-        if "k" in flags:
-            job = {**job, "code": 0, "aborts": []}
-            build.dropped = set()
         self.end_run(what, build, job, reply)
 
     @staticmethod
