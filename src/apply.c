@@ -197,6 +197,42 @@ static int apply_branch_created(struct apply *a)
 	return make_branch(a, &f);
 }
 
+/* A child of the branch that was deleted becomes one of its parent. */
+static int hand_on(struct apply *a, uint64_t id,
+		   const struct fact_branch *deleted)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct state_branch b;
+	int r = need_branch(a, id, &storage, &b);
+
+	if (r < 0 || b.fact.parent.size != deleted->name.size ||
+	    memcmp(b.fact.parent.data, deleted->name.data,
+		   deleted->name.size) != 0)
+		return r;
+	b.fact.parent = deleted->parent;
+	return state_put_branch(a->ix, &b, a->err);
+}
+
+static int hand_children_on(struct apply *a, const struct fact_branch *deleted)
+{
+	_cleanup_iter_ struct iter *it = NULL;
+	struct state_key k =
+		state_key_of(STATE_BRANCH_NAME, deleted->dataset_id);
+	int r = index_collect(a->ix, k.bytes, k.size, &it, a->err);
+
+	if (r == 0)
+		r = it->seek(it, "", 0, a->err);
+	while (r == 0) {
+		struct cursor c =
+			cursor_over(it->entry.value, it->entry.value_size);
+
+		r = hand_on(a, cursor_varint(&c), deleted);
+		if (r == 0)
+			r = it->next(it, a->err);
+	}
+	return r < 0 ? r : 0;
+}
+
 static int apply_branch_deleted(struct apply *a)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
@@ -214,6 +250,8 @@ static int apply_branch_deleted(struct apply *a)
 	k = state_key_of(STATE_BRANCH_NAME, b.fact.dataset_id);
 	state_key_bytes(&k, b.fact.name.data, b.fact.name.size);
 	r = index_delete(a->ix, k.bytes, k.size, a->err);
+	if (r == 0)
+		r = hand_children_on(a, &b.fact);
 	b.is_deleted = true;
 	return r < 0 ? r : state_put_branch(a->ix, &b, a->err);
 }

@@ -63,14 +63,17 @@ int incr_branch_list(struct incr_store *st, uint64_t dataset_id,
 		     incr_branch_fn fn, void *closure, struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
+	_cleanup_buf_ struct buf dataset_storage = BUF_INIT;
 	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
-	int r = index_iter(st->index, &it, err);
+	struct state_dataset d;
+	/* @fn may write: it is given what there is now */
+	int r = store_find_dataset(st, dataset_id, &dataset_storage, &d, err);
 
 	if (r == 0)
-		r = it->seek(it, k.bytes, k.size, err);
-	for (; r == 0 && it->entry.key_size > k.size &&
-	       !memcmp(it->entry.key, k.bytes, k.size);
-	     r = it->next(it, err)) {
+		r = index_collect(st->index, k.bytes, k.size, &it, err);
+	if (r == 0)
+		r = it->seek(it, "", 0, err);
+	for (; r == 0; r = it->next(it, err)) {
 		_cleanup_buf_ struct buf storage = BUF_INIT;
 		struct cursor c =
 			cursor_over(it->entry.value, it->entry.value_size);
@@ -79,10 +82,8 @@ int incr_branch_list(struct incr_store *st, uint64_t dataset_id,
 
 		r = state_branch(st->index, cursor_varint(&c), &storage, &b,
 				 err);
-		if (r == 1)
-			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table",
-				      NULL,
-				      "a branch is missing from the index");
+		if (r == 1 || (r == 0 && b.is_deleted))
+			continue; /* by @fn */
 		if (r == 0)
 			r = info_of(st, &b, &info, err);
 		if (r < 0)
@@ -116,6 +117,15 @@ static int check_point(struct incr_store *st, uint64_t dataset_id, uint64_t at,
 	return 0;
 }
 
+static int check_parent(struct incr_store *st, uint64_t dataset_id,
+			const char *parent, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct state_branch b;
+
+	return store_find_branch(st, dataset_id, parent, &storage, &b, err);
+}
+
 int incr_branch_create(struct incr_store *st, uint64_t dataset_id,
 		       const char *name, const char *parent, uint64_t at,
 		       struct incr_error *err)
@@ -144,6 +154,8 @@ int incr_branch_create(struct incr_store *st, uint64_t dataset_id,
 				     "there is a branch of this name already") :
 			     (r == 1 ? 0 : r);
 	}
+	if (r == 0 && parent)
+		r = check_parent(st, dataset_id, parent, err);
 	if (r == 0 && at) {
 		r = check_point(st, dataset_id, at, &txn_storage, &t, err);
 		f.parent_line = r == 0 ? t.fact.line : 0;

@@ -56,13 +56,28 @@ void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 	memcpy(out->uuid, st->uuid, sizeof(out->uuid));
 }
 
-static int check_text(const char *what, const char *text,
-		      struct incr_error *err)
+int commit_find_branch(struct incr_store *st,
+		       const struct incr_txn_options *options,
+		       struct buf *storage, struct state_branch *out,
+		       struct incr_error *err)
 {
-	if (text && !name_is_utf8(text, strlen(text)))
-		return incr_fail(err, INCR_E_INVALID, "bad-text", what,
-				 "it is not UTF-8");
-	return 0;
+	struct incr_error why = INCR_ERROR_INIT;
+	bool is_main = !options->branch || !strcmp(options->branch, "main");
+	int r = store_find_branch(st, options->dataset_id, options->branch,
+				  storage, out, &why);
+
+	if (r == INCR_E_NOTFOUND && is_main &&
+	    !strcmp(why.word, "no-such-branch")) {
+		incr_error_release(&why);
+		r = incr_branch_create(st, options->dataset_id, "main", NULL, 0,
+				       &why);
+		if (r == 0 || r == INCR_E_EXISTS) {
+			incr_error_release(&why);
+			r = store_find_branch(st, options->dataset_id, "main",
+					      storage, out, &why);
+		}
+	}
+	return incr_fail_with(err, r, &why);
 }
 
 int commit_fill_texts(const struct incr_txn_options *options,
@@ -73,14 +88,9 @@ int commit_fill_texts(const struct incr_txn_options *options,
 	int r = name_check_origin(origin, strlen(origin), err);
 
 	if (r == 0)
-		r = check_text("the message", options->message, err);
-	for (size_t i = 0; r == 0 && i < options->meta.n; i++) {
-		r = check_text("a metadata key", options->meta.items[i].key,
-			       err);
-		if (r == 0)
-			r = check_text("a metadata value",
-				       options->meta.items[i].value, err);
-	}
+		r = fact_check_text("the message", options->message, err);
+	if (r == 0)
+		r = fact_pairs_check(&options->meta, false, err);
 	if (r < 0)
 		return r;
 	store_user(texts->user, sizeof(texts->user));
@@ -148,6 +158,24 @@ static int add_source(struct incr_store *st, struct ingest *g,
 				       (const char *)name.data, err);
 }
 
+/* Does any path of the sources stand in the view?  If not, nothing was left out. */
+struct comparison {
+	struct incr_view *view;
+	bool has_found; /* atomic */
+};
+
+static int find_and_note(void *closure, const char *path, size_t length,
+			 struct manifest_entry *out_entry,
+			 struct incr_error *err)
+{
+	struct comparison *c = closure;
+	int r = find_stored(c->view, path, length, out_entry, err);
+
+	if (r == 0)
+		__atomic_store_n(&c->has_found, true, __ATOMIC_RELAXED);
+	return r;
+}
+
 static int ingest_sources(struct incr_store *st,
 			  const struct ingest_options *options,
 			  const struct incr_source *sources, size_t n_sources,
@@ -177,28 +205,32 @@ static int commit_on(struct incr_store *st,
 	struct commit_request request = { .n_items = 1, .items = item };
 	struct ingest_options ingest_options;
 	struct ingest_result content = { 0 };
-	struct incr_view *view = NULL;
+	struct comparison with = { 0 };
 	bool compares = options->type != INCR_APPEND && branch->head;
 	bool drops = options->type == INCR_UPDATE && !options->rewrites;
 	int r = 0;
 
 	if (compares)
-		r = incr_view_open(st, options->dataset_id, branch->head, &view,
-				   err);
+		r = incr_view_open(st, options->dataset_id, branch->head,
+				   &with.view, err);
 	if (r < 0)
 		return r;
-	commit_ingest_options(st, view, drops, &ingest_options);
+	commit_ingest_options(st, with.view, drops, &ingest_options);
+	if (compares) {
+		ingest_options.find_stored = find_and_note;
+		ingest_options.closure = &with;
+	}
 	ingest_options.skips_special = options->skips_special;
 	ingest_options.progress = options->progress;
 	ingest_options.progress_closure = options->progress_closure;
 	r = ingest_sources(st, &ingest_options, sources, n_sources, &content,
 			   err);
-	incr_view_unref(view);
+	incr_view_unref(with.view);
 	if (r < 0)
 		return r;
 	item->content = &content;
 	/* files left out as unchanged are only unchanged against the head they were compared with */
-	if (compares && drops && !item->has_expect) {
+	if (drops && with.has_found && !item->has_expect) {
 		item->has_expect = true;
 		item->expect = branch->head;
 	}
@@ -236,14 +268,13 @@ static int commit_once(struct incr_store *st,
 	return commit_on(st, options, &branch, sources, n_sources, item, err);
 }
 
-/* Sources can be read again after a lost race, unless one is a stream. */
-static bool can_repeat(const struct incr_txn_options *options,
-		       const struct incr_source *sources, size_t n_sources)
+/* Sources can be read again after a lost race or damage, unless one is a stream. */
+static bool can_repeat(const struct incr_source *sources, size_t n_sources)
 {
 	for (size_t i = 0; i < n_sources; i++)
 		if (sources[i].kind == INCR_SOURCE_STREAM)
 			return false;
-	return !options->has_expect;
+	return true;
 }
 
 static int commit_locked(struct incr_store *st,
@@ -251,23 +282,21 @@ static int commit_locked(struct incr_store *st,
 			 const struct incr_source *sources, size_t n_sources,
 			 struct commit_item *item, struct incr_error *err)
 {
-	bool repeats = can_repeat(options, sources, n_sources);
+	bool repeats = can_repeat(sources, n_sources);
 
 	for (int i = 0;; i++) {
 		struct incr_error why = INCR_ERROR_INIT;
 		int r = commit_once(st, options, sources, n_sources, item,
 				    &why);
 
-		if (r == INCR_E_CONFLICT && !strcmp(why.word, "branch-moved") &&
-		    repeats && i < RACES_MAX) {
+		if (repeats && i < RACES_MAX &&
+		    ((r == INCR_E_CONFLICT && !options->has_expect &&
+		      !strcmp(why.word, "branch-moved")) ||
+		     (r == INCR_E_CORRUPT && index_is_damaged(st->index)))) {
 			incr_error_release(&why);
 			continue;
 		}
-		if (r < 0 && err)
-			*err = why;
-		else
-			incr_error_release(&why);
-		return r;
+		return incr_fail_with(err, r, &why);
 	}
 }
 
@@ -282,13 +311,17 @@ int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
 				    .opened_ns = store_now(st) };
 	struct state_branch branch;
 	struct lock lock;
-	int r = store_catch_up(st, err);
+	int r = options->type == INCR_SNAPSHOT ||
+				options->type == INCR_APPEND ||
+				options->type == INCR_UPDATE ?
+			store_catch_up(st, err) :
+			incr_fail(err, INCR_E_INVALID, "bad-type", NULL,
+				  "a commit is a SNAPSHOT, APPEND or UPDATE");
 
 	if (r == 0)
 		r = commit_fill_texts(options, &texts, &item, err);
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch,
-				      &storage, &branch, err);
+		r = commit_find_branch(st, options, &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)

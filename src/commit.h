@@ -53,6 +53,8 @@ struct commit_request {
 int commit_append(struct incr_store *st, struct commit_request *request,
 		  struct incr_error *err);
 
+/* INCR_E_CONFLICT "branch-moved" */
+int commit_branch_moved(uint64_t expect, uint64_t head, struct incr_error *err);
 /* Work out item->effect against @head; INCR_E_CONFLICT as above.  commit_check.c */
 int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
 		 struct incr_error *err);
@@ -63,6 +65,12 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
  */
 void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 			   bool drops_unchanged, struct ingest_options *out);
+
+/* The branch that options name; a missing main is made. */
+int commit_find_branch(struct incr_store *st,
+		       const struct incr_txn_options *options,
+		       struct buf *storage, struct state_branch *out,
+		       struct incr_error *err);
 
 /* origin, user, message, pairs of public options, checked and encoded into @storage. */
 struct commit_texts {

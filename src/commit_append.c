@@ -27,16 +27,14 @@ static void landings_release(struct landing *landings, size_t n)
 	free(landings);
 }
 
-static int branch_moved(const struct commit_item *item, uint64_t head,
-			struct incr_error *err)
+int commit_branch_moved(uint64_t expect, uint64_t head, struct incr_error *err)
 {
 	char name[32];
 
 	snprintf(name, sizeof(name), "t%" PRIu64, head);
 	return incr_fail(err, INCR_E_CONFLICT, "branch-moved",
 			 head ? name : "an empty branch",
-			 "the branch is not at t%" PRIu64 " any more",
-			 item->expect);
+			 "the branch is not at t%" PRIu64 " any more", expect);
 }
 
 /* The branch as it is now, or as it will be made. */
@@ -79,7 +77,8 @@ static int check_item(struct incr_store *st, struct commit_item *item,
 	if (r < 0)
 		return r;
 	if (item->has_expect && landing->branch.head != item->expect)
-		return branch_moved(item, landing->branch.head, err);
+		return commit_branch_moved(item->expect, landing->branch.head,
+					   err);
 	if (item->effect.is_known && item->effect.head == landing->branch.head)
 		return 0;
 	return commit_check(st, item, landing->branch.head, err);
@@ -210,6 +209,8 @@ static int append_record(struct incr_store *st, struct commit_request *request,
 		record->has_build = true;
 		r = request->encode_build(request->closure, request,
 					  &record->build, &payload, err);
+		if (r == 0)
+			r = store_check_fact(st, &payload, err);
 		if (r < 0)
 			return r;
 		record->build.payload =
@@ -225,11 +226,15 @@ int commit_append(struct incr_store *st, struct commit_request *request,
 		  struct incr_error *err)
 {
 	struct commit_record record = { 0 };
-	struct landing *landings =
-		calloc(request->n_items + 1, sizeof(*landings));
+	struct landing *landings;
 	struct lock lock;
 	int r;
 
+	if (request->n_items > COMMIT_RECORD_TXNS_MAX)
+		return incr_fail(err, INCR_E_RANGE, "too-many-outputs", NULL,
+				 "one commit may have %d transactions",
+				 COMMIT_RECORD_TXNS_MAX);
+	landings = calloc(request->n_items + 1, sizeof(*landings));
 	record.txns = calloc(request->n_items + 1, sizeof(*record.txns));
 	record.branches =
 		calloc(request->n_items + 1, sizeof(*record.branches));

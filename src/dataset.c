@@ -71,18 +71,24 @@ int incr_dataset_list(struct incr_store *st, incr_dataset_fn fn, void *closure,
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	uint8_t kind = STATE_DATASET_NAME;
-	int r = index_iter(st->index, &it, err);
+	/* @fn may write: it is given what there is now */
+	int r = index_collect(st->index, &kind, 1, &it, err);
 
 	if (r == 0)
-		r = it->seek(it, &kind, 1, err);
-	for (; r == 0 && it->entry.key[0] == kind; r = it->next(it, err)) {
+		r = it->seek(it, "", 0, err);
+	for (; r == 0; r = it->next(it, err)) {
 		struct cursor c =
 			cursor_over(it->entry.value, it->entry.value_size);
 		struct incr_dataset_info info = { 0 };
+		struct incr_error why = INCR_ERROR_INIT;
 
-		r = incr_dataset_by_id(st, cursor_varint(&c), &info, err);
+		r = incr_dataset_by_id(st, cursor_varint(&c), &info, &why);
+		if (r == INCR_E_NOTFOUND) {
+			incr_error_release(&why);
+			continue; /* deleted by @fn */
+		}
 		if (r < 0)
-			return r;
+			return incr_fail_with(err, r, &why);
 		r = fn(closure, &info);
 		incr_dataset_info_release(&info);
 		if (r)
@@ -115,6 +121,10 @@ int incr_dataset_create(struct incr_store *st, const char *name,
 	char user[256];
 	int r = name_check_dataset(name, strlen(name), err);
 
+	if (r == 0)
+		r = fact_check_text("the description", description, err);
+	if (r == 0)
+		r = fact_pairs_check(meta ? meta : &none, false, err);
 	if (r < 0)
 		return r;
 	if (fact_pairs_encode(meta ? meta : &none, &pairs) < 0)
@@ -181,13 +191,11 @@ static int check_not_locked(struct incr_store *st, uint64_t dataset_id,
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
-	int r = index_iter(st->index, &it, err);
+	int r = index_collect(st->index, k.bytes, k.size, &it, err);
 
 	if (r == 0)
-		r = it->seek(it, k.bytes, k.size, err);
-	for (; r == 0 && it->entry.key_size > k.size &&
-	       !memcmp(it->entry.key, k.bytes, k.size);
-	     r = it->next(it, err)) {
+		r = it->seek(it, "", 0, err);
+	for (; r == 0; r = it->next(it, err)) {
 		struct cursor c =
 			cursor_over(it->entry.value, it->entry.value_size);
 
@@ -272,14 +280,18 @@ int incr_dataset_set_meta(struct incr_store *st, uint64_t id,
 	_cleanup_buf_ struct buf payload = BUF_INIT, encoded = BUF_INIT;
 	struct incr_dataset_info info = { 0 };
 	struct lock lock;
-	int r = store_begin_append(st, &lock, err);
+	int r = fact_pairs_check(meta, true, err);
 
+	if (r == 0)
+		r = store_begin_append(st, &lock, err);
 	if (r < 0)
 		return r;
 	r = incr_dataset_by_id(st, id, &info, err);
 	for (size_t i = 0; r == 0 && i < meta->n; i++)
 		if (set_pair(&info.meta, &meta->items[i]) < 0)
 			r = incr_fail_nomem(err);
+	if (r == 0)
+		r = fact_pairs_check(&info.meta, false, err);
 	if (r == 0 &&
 	    (fact_pairs_encode(&info.meta, &encoded) < 0 ||
 	     buf_put_varint(&payload, id) < 0 ||

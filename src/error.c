@@ -138,6 +138,17 @@ int incr_fail_nomem(struct incr_error *err)
 	return incr_fail(err, INCR_E_NOMEM, NULL, NULL, "out of memory");
 }
 
+int incr_fail_with(struct incr_error *err, int r, struct incr_error *why)
+{
+	if (r < 0 && err) {
+		*err = *why;
+		*why = INCR_ERROR_INIT;
+	} else {
+		incr_error_release(why);
+	}
+	return r;
+}
+
 void incr_hint(struct incr_error *err, const char *format, ...)
 {
 	char hint[sizeof(err->hint) + 8];

@@ -29,6 +29,9 @@ int incr_fail_errno(struct incr_error *err, int sys_errno, const char *thing,
 /* Out of memory: fills @err without allocating. */
 int incr_fail_nomem(struct incr_error *err);
 
+/* Pass on @r with what was filled aside: *why goes to @err if @r < 0, else it is released. */
+int incr_fail_with(struct incr_error *err, int r, struct incr_error *why);
+
 /* A line that says what to do; call after incr_fail(). */
 void incr_hint(struct incr_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

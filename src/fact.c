@@ -100,6 +100,45 @@ int incr_pairs_copy(const struct incr_pairs *from, struct incr_pairs *out)
 	return 0;
 }
 
+int fact_check_text(const char *what, const char *text, struct incr_error *err)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	if (length > FACT_TEXT_MAX)
+		return incr_fail(err, INCR_E_RANGE, "text-too-long", what,
+				 "it may have 1 MiB at most");
+	if (!name_is_utf8(text ? text : "", length))
+		return incr_fail(err, INCR_E_INVALID, "bad-text", what,
+				 "it is not UTF-8");
+	return 0;
+}
+
+int fact_pairs_check(const struct incr_pairs *pairs, bool may_clear,
+		     struct incr_error *err)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < pairs->n; i++) {
+		const struct incr_pair *p = &pairs->items[i];
+		int r;
+
+		if (!p->key || !*p->key || (!p->value && !may_clear))
+			return incr_fail(err, INCR_E_INVALID, "bad-text",
+					 "a metadata key",
+					 "it needs a name and a value");
+		r = fact_check_text("a metadata key", p->key, err);
+		if (r == 0)
+			r = fact_check_text("a metadata value", p->value, err);
+		if (r < 0)
+			return r;
+		size += strlen(p->key) + (p->value ? strlen(p->value) : 0) + 16;
+	}
+	if (size > FACT_TEXT_MAX)
+		return incr_fail(err, INCR_E_RANGE, "text-too-long",
+				 "the metadata", "it may have 1 MiB at most");
+	return 0;
+}
+
 int fact_pairs_encode(const struct incr_pairs *pairs, struct buf *out)
 {
 	TRY(buf_put_varint(out, pairs->n));
@@ -211,7 +250,9 @@ int fact_decode_branch(struct cursor *c, struct fact_branch *out)
 	f.time_ns = cursor_zigzag(c);
 	if (c->is_bad || !f.id || !f.dataset_id || !f.line ||
 	    f.parent_line >= f.line ||
-	    name_check_branch(f.name.data, f.name.size, NULL) < 0)
+	    name_check_branch(f.name.data, f.name.size, NULL) < 0 ||
+	    (f.parent.size &&
+	     name_check_branch(f.parent.data, f.parent.size, NULL) < 0))
 		return INCR_E_CORRUPT;
 	*out = f;
 	return 0;

@@ -89,6 +89,11 @@ struct fact_schema {
 };
 
 /* key -> value texts; a NULL value clears the key. */
+#define FACT_TEXT_MAX ((size_t)1 << 20) /* of a message, of all pairs */
+/* INCR_E_INVALID "bad-text": not UTF-8; INCR_E_RANGE "text-too-long".  NULL is fine. */
+int fact_check_text(const char *what, const char *text, struct incr_error *err);
+int fact_pairs_check(const struct incr_pairs *pairs, bool may_clear,
+		     struct incr_error *err);
 int fact_pairs_encode(const struct incr_pairs *pairs, struct buf *out);
 int fact_pairs_decode(struct text from, struct incr_pairs *out,
 		      struct incr_error *err);

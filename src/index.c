@@ -183,11 +183,7 @@ static int heal(struct index *ix, int r, struct incr_error *why,
 			return ix->options.rebuild(ix->options.closure, err);
 		}
 	}
-	if (err)
-		*err = *why;
-	else
-		incr_error_release(why);
-	return r;
+	return incr_fail_with(err, r, why);
 }
 
 static int get_from(struct memtable *m, const void *key, size_t key_size,

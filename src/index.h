@@ -33,7 +33,8 @@ struct index_options {
 /* The sources of one moment; immutable, shared(ref), atomic. */
 struct index_sources {
 	unsigned refs;
-	struct index *index; /* borrowed, for index_sources_damaged(); NULL: none */
+	struct index
+		*index; /* borrowed, for index_sources_damaged(); NULL: none */
 	size_t n;
 	struct index_source {
 		struct memtable *memtable; /* one of the two */

@@ -77,6 +77,9 @@ static int append_opened(struct incr_store *st,
 
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
+	/* nothing else can move the branch while the transaction is open */
+	if (r == 0 && options->has_expect && branch.head != options->expect)
+		r = commit_branch_moved(options->expect, branch.head, err);
 	if (r < 0)
 		return r;
 	f.number = index_counters(st->index)->next_txn;
@@ -104,13 +107,15 @@ int incr_txn_begin(struct incr_store *st,
 	struct state_branch branch;
 	struct lock branch_lock, lock;
 	uint64_t number = 0;
-	int r = store_catch_up(st, err);
+	int r = options->type >= INCR_SNAPSHOT && options->type <= INCR_DELETE ?
+			store_catch_up(st, err) :
+			incr_fail(err, INCR_E_INVALID, "bad-type", NULL,
+				  "no such type of transaction");
 
 	if (r == 0)
 		r = commit_fill_texts(options, &texts, &item, err);
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch,
-				      &storage, &branch, err);
+		r = commit_find_branch(st, options, &storage, &branch, err);
 	if (r == 0)
 		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)

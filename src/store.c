@@ -24,6 +24,7 @@
 
 #define FRAME_CACHE_DEFAULT ((size_t)64 << 20)
 #define BLOCK_CACHE_DEFAULT ((size_t)16 << 20)
+#define FACT_SIZE_MAX (TABLE_VALUE_MAX / 2)
 /* Records between two looks at how much memory the index takes. */
 #define REPLAY_STEP 64
 
@@ -229,10 +230,7 @@ int store_catch_up(struct incr_store *st, struct incr_error *err)
 		incr_error_release(&why);
 		return rebuild_index(st, err);
 	}
-	if (r < 0 && err)
-		*err = why;
-	else
-		incr_error_release(&why);
+	r = incr_fail_with(err, r, &why);
 	if (r == 0 && !st->is_appending && index_is_due(st->index) &&
 	    index_position(st->index)->position != before)
 		r = index_adopt(st->index, err);
@@ -328,6 +326,16 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock,
 	return r;
 }
 
+int store_check_fact(struct incr_store *st, const struct buf *payload,
+		     struct incr_error *err)
+{
+	if (payload->size > FACT_SIZE_MAX)
+		return incr_fail(err, INCR_E_RANGE, "fact-too-large", st->path,
+				 "a record of %zu bytes is too large",
+				 payload->size);
+	return 0;
+}
+
 int store_append(struct incr_store *st, enum fact_type type,
 		 const struct buf *head, const struct buf *frames,
 		 struct incr_error *err)
@@ -341,8 +349,11 @@ int store_append(struct incr_store *st, enum fact_type type,
 		.payload_size = { head->size, frames ? frames->size : 0 },
 	};
 	uint64_t position, next;
-	int r = log_append(st->log, &a, &position, &next, err);
+	/* of a commit, the parts are checked where they are made */
+	int r = type == FACT_COMMIT ? 0 : store_check_fact(st, head, err);
 
+	if (r == 0)
+		r = log_append(st->log, &a, &position, &next, err);
 	if (r < 0)
 		return r;
 	/* a new segment may have begun: the record stands where the log says */

@@ -51,6 +51,9 @@ int store_catch_up(struct incr_store *st, struct incr_error *err);
  */
 int store_begin_append(struct incr_store *st, struct lock *out_lock,
 		       struct incr_error *err);
+/* INCR_E_RANGE when the index could not hold it: such a record would make the store unreadable. */
+int store_check_fact(struct incr_store *st, const struct buf *payload,
+		     struct incr_error *err);
 /* Append one record and apply it. */
 int store_append(struct incr_store *st, enum fact_type type,
 		 const struct buf *head, const struct buf *frames,

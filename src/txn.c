@@ -135,12 +135,12 @@ int incr_txn_list_open(struct incr_store *st, incr_txn_fn fn, void *closure,
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	uint8_t kind = STATE_OPEN;
-	int r = index_iter(st->index, &it, err);
+	/* @fn may write: it is given what there is now */
+	int r = index_collect(st->index, &kind, 1, &it, err);
 
 	if (r == 0)
-		r = it->seek(it, &kind, 1, err);
-	for (; r == 0 && it->entry.key[0] == kind && it->entry.key_size == 9;
-	     r = it->next(it, err)) {
+		r = it->seek(it, "", 0, err);
+	for (; r == 0; r = it->next(it, err)) {
 		struct incr_txn_info info = { 0 };
 
 		r = incr_txn_find(st, get_be64(it->entry.key + 1), &info, err);
@@ -203,7 +203,9 @@ int incr_txn_is_on_path(struct incr_store *st, uint64_t number, uint64_t head,
 	if (r < 0)
 		return r;
 	head_line = h.fact.line;
-	if (h.fact.dataset_id != dataset_id) {
+	/* what is not committed lies on no path */
+	if (h.fact.dataset_id != dataset_id || t.status != INCR_COMMITTED ||
+	    h.status != INCR_COMMITTED) {
 		*out_is_on_path = false;
 		return 0;
 	}
