@@ -1,7 +1,7 @@
 /*
  * The payload of a build's record: the definition of its transform, its plan
  * with decision, reasons and ranges, and its provenance.  Pure: bytes in,
- * bytes out; docs/format-builds.md.
+ * bytes out; docs/format.md, "Builds".
  *
  * Number, status and the transform's name as a key stand in the fact around it
  * (fact.h), not in the payload.

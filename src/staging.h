@@ -1,6 +1,6 @@
 /*
  * The spool of an open build: where programs write, and what is to become of
- * it.  Layout, below the store (docs/format-builds.md):
+ * it.  Layout, below the store (docs/format.md, "The spool"):
  *
  *   spool/b7/staging/<alias>/   one directory an output, full POSIX
  *   spool/b7/sealed/            the same, renamed while it is being committed
