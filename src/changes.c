@@ -96,7 +96,9 @@ static int compare_path(struct incr_changes *c, struct view_walk *from,
 	if (before == 1)
 		return record(c, INCR_ADDED, to, to->txn, err);
 	if (after == 1)
-		return record(c, INCR_REMOVED, from, touched_by, err);
+		return record(c, INCR_REMOVED, from,
+			      to->removed_by ? to->removed_by : touched_by,
+			      err);
 	if (from->txn == to->txn)
 		return 0;
 	return record(c, INCR_MODIFIED, to, to->txn, err);
@@ -201,8 +203,24 @@ static int compare_heads(const struct view_walk *a, int a_state,
 				 b->path_length);
 }
 
+/* A path that @to does not have: a transaction of its own took it away, or it never had it. */
+static int record_removed(struct incr_changes *c, const struct view_walk *from,
+			  struct view_walk *look_up, struct incr_error *err)
+{
+	/* between views with different starts it was the SNAPSHOT that removed */
+	uint64_t remover = c->to->start != c->from->start ? c->to->start :
+							    c->to->txn;
+	int r = view_walk_find(look_up, from->path, from->path_length, err);
+
+	if (r < 0)
+		return r;
+	if (look_up->removed_by)
+		remover = look_up->removed_by;
+	return record(c, INCR_REMOVED, from, remover, err);
+}
+
 static int walk_both(struct incr_changes *c, struct view_walk *from,
-		     struct view_walk *to, uint64_t remover,
+		     struct view_walk *to, struct view_walk *look_up,
 		     struct incr_error *err)
 {
 	int f = view_walk_seek(from, NULL, 0, err);
@@ -213,7 +231,7 @@ static int walk_both(struct incr_changes *c, struct view_walk *from,
 		int r = 0;
 
 		if (order < 0)
-			r = record(c, INCR_REMOVED, from, remover, err);
+			r = record_removed(c, from, look_up, err);
 		else if (order > 0)
 			r = record(c, INCR_ADDED, to, to->txn, err);
 		else if (from->txn != to->txn)
@@ -230,17 +248,18 @@ static int walk_both(struct incr_changes *c, struct view_walk *from,
 
 static int by_walking(struct incr_changes *c, struct incr_error *err)
 {
-	struct view_walk from, to;
-	/* between views with different starts it was the SNAPSHOT that removed */
-	uint64_t remover = c->to->start != c->from->start ? c->to->start :
-							    c->to->txn;
+	struct view_walk from, to, look_up;
 	int r = view_walk_init(&from, c->from, err);
 
 	if (r < 0)
 		return r;
 	r = view_walk_init(&to, c->to, err);
-	if (r == 0)
-		r = walk_both(c, &from, &to, remover, err);
+	if (r == 0) {
+		r = view_walk_init(&look_up, c->to, err);
+		if (r == 0)
+			r = walk_both(c, &from, &to, &look_up, err);
+		view_walk_release(&look_up);
+	}
 	view_walk_release(&to);
 	view_walk_release(&from);
 	return r;

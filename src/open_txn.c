@@ -2,8 +2,8 @@
  * OPEN transactions: begun, filled, committed and aborted by hand, perhaps by
  * several processes over days.
  *
- * Staged files lie in spool/t<N>/put/<path>, paths to remove as empty files in
- * spool/t<N>/remove/<path>.  The branch is locked exclusively for each step.
+ * Staged files lie in spool/t<N>/put/<path>, paths to remove in files of
+ * spool/t<N>/remove/, each named by the hash of the path.  The branch is locked exclusively for each step.
  */
 #include "config.h"
 
@@ -17,6 +17,7 @@
 
 #include "error.h"
 #include "name.h"
+#include "remove.h"
 #include "view.h"
 
 static void spool_path(uint64_t number, char out[48])
@@ -194,59 +195,54 @@ int open_txn_take(struct incr_store *st, uint64_t number, struct open_txn *o,
 
 /* ---- ending ---- */
 
-struct removal_walk {
-	struct open_txn *o;
-	struct ingest *g;
-	struct incr_error *err;
-	char path[NAME_PATH_MAX + 1];
-	size_t length;
+/* Staged removals, read back. */
+struct staged_removals {
+	struct removal removal;
 	int dirfd; /* of remove/ */
-	unsigned depth;
 };
 
-static int add_removals(struct removal_walk *w);
-
-static int add_removal(void *closure, const char *name, enum io_kind kind)
+static int add_staged(void *closure, const char *name, enum io_kind kind)
 {
-	struct removal_walk *w = closure;
-	size_t before = w->length, length = strlen(name);
-	struct io_stat s;
+	_cleanup_buf_ struct buf path = BUF_INIT;
+	struct staged_removals *s = closure;
 	int r;
 
 	(void)kind;
-	if (before + length + 2 > sizeof(w->path) || w->depth > NAME_DEPTH_MAX)
-		return incr_fail(w->err, INCR_E_INVALID, "bad-path", name,
-				 "the path is too long");
-	if (before)
-		w->path[w->length++] = '/';
-	memcpy(w->path + w->length, name, length + 1);
-	w->length += length;
-	r = w->o->st->io->stat_at(w->o->st->io, w->dirfd, w->path, &s);
-	if (r < 0)
-		r = incr_fail_errno(w->err, -r, w->path,
-				    "cannot read the staged removals");
-	else if (s.kind == IO_DIR)
-		r = add_removals(w);
-	else
-		r = ingest_add_removal(w->g, w->path, w->length, w->err);
-	w->length = before;
-	w->path[before] = '\0';
-	return r;
+	if (strlen(name) != 2 * (size_t)INCR_HASH_SIZE)
+		return 0; /* left by a crash, never acknowledged */
+	r = io_read_file(s->removal.st->io, s->dirfd, name, NAME_PATH_MAX,
+			 &path, s->removal.err);
+	return r < 0 ? r :
+		       removal_add(&s->removal, (const char *)path.data,
+				   path.size);
 }
 
-static int add_removals(struct removal_walk *w)
+static int ingest_removals(struct open_txn *o,
+			   struct ingest_result *out_content,
+			   struct incr_error *err)
 {
-	struct incr_store *st = w->o->st;
-	int fd;
-	int r = io_open(st->io, w->dirfd, w->length ? w->path : ".",
-			O_RDONLY | O_DIRECTORY, 0, &fd, w->err);
+	const struct incr_io *io = o->st->io;
+	struct staged_removals s = { .removal = { .st = o->st, .err = err } };
+	char path[80];
+	int r = incr_view_open(o->st, o->txn.fact.dataset_id, o->branch.head,
+			       &s.removal.view, err);
 
 	if (r < 0)
 		return r;
-	w->depth++;
-	r = st->io->readdir(st->io, fd, add_removal, w);
-	w->depth--;
-	(void)io_close(st->io, fd); /* only read from */
+	if (memtable_new(&s.removal.paths) < 0)
+		r = incr_fail_nomem(err);
+	snprintf(path, sizeof(path), "%s/%s", o->spool, REMOVE_DIR);
+	if (r == 0)
+		r = io_open(io, o->st->dirfd, path, O_RDONLY | O_DIRECTORY, 0,
+			    &s.dirfd, err);
+	if (r == 0) {
+		r = io->readdir(io, s.dirfd, add_staged, &s);
+		(void)io_close(io, s.dirfd); /* only read from */
+	}
+	if (r == 0)
+		r = removal_ingest(&s.removal, out_content);
+	memtable_unref(s.removal.paths);
+	incr_view_unref(s.removal.view);
 	return r;
 }
 
@@ -255,27 +251,20 @@ static int ingest_staged(struct open_txn *o,
 			 struct ingest_result *out_content,
 			 struct incr_error *err)
 {
-	struct removal_walk w = { .o = o, .err = err };
+	struct ingest *g;
 	char path[80];
-	int r = ingest_new(options, &w.g, err);
+	int r;
 
+	if (o->txn.fact.type == INCR_DELETE)
+		return ingest_removals(o, out_content, err);
+	r = ingest_new(options, &g, err);
 	if (r < 0)
 		return r;
-	if (o->txn.fact.type == INCR_DELETE) {
-		snprintf(path, sizeof(path), "%s/%s", o->spool, REMOVE_DIR);
-		r = io_open(o->st->io, o->st->dirfd, path,
-			    O_RDONLY | O_DIRECTORY, 0, &w.dirfd, err);
-		if (r == 0) {
-			r = add_removals(&w);
-			(void)io_close(o->st->io, w.dirfd); /* only read from */
-		}
-	} else {
-		snprintf(path, sizeof(path), "%s/%s", o->spool, PUT_DIR);
-		r = ingest_add_tree(w.g, o->st->dirfd, path, NULL, err);
-	}
+	snprintf(path, sizeof(path), "%s/%s", o->spool, PUT_DIR);
+	r = ingest_add_tree(g, o->st->dirfd, path, NULL, err);
 	if (r == 0)
-		r = ingest_run(w.g, out_content, err);
-	ingest_free(w.g);
+		r = ingest_run(g, out_content, err);
+	ingest_free(g);
 	return r;
 }
 

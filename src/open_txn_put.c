@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "hash.h"
 #include "name.h"
 #include "view.h"
 
@@ -45,6 +46,21 @@ static int copy_bytes(struct incr_store *st, int to, int from,
 	}
 }
 
+/* @before: of the source when it was opened. */
+static int check_unchanged(struct incr_store *st, int from,
+			   const struct io_stat *before, const char *thing,
+			   struct incr_error *err)
+{
+	struct io_stat s;
+
+	if (st->io->stat_at(st->io, from, "", &s) == 0 &&
+	    s.size == before->size && s.mtime_ns == before->mtime_ns &&
+	    s.ctime_ns == before->ctime_ns)
+		return 0;
+	return incr_fail(err, INCR_E_INVALID, "source-changed", thing,
+			 "the source changed while it was read");
+}
+
 static int copy_to_temporary(struct incr_store *st, int spool, int from,
 			     const struct io_stat *s, const char *thing,
 			     struct incr_error *err)
@@ -56,6 +72,8 @@ static int copy_to_temporary(struct incr_store *st, int spool, int from,
 	if (r < 0)
 		return r;
 	r = copy_bytes(st, to, from, thing, err);
+	if (r == 0 && s)
+		r = check_unchanged(st, from, s, thing, err);
 	if (r == 0 && s) {
 		int e = st->io->chmod(st->io, to, s->mode & 0777);
 
@@ -144,22 +162,26 @@ static int already_staged(struct incr_error *err, const char *path)
 	return INCR_E_CONFLICT;
 }
 
-static int move_into_place(struct incr_store *st, int spool, const char *sub,
-			   const char *path, bool overwrites,
-			   struct incr_error *err)
+static int move_into_place(struct incr_store *st, int spool, const char *path,
+			   bool overwrites, struct incr_error *err)
 {
 	struct io_stat s;
 	int dirfd, r;
 
-	r = io_open(st->io, spool, sub, O_RDONLY | O_DIRECTORY, 0, &dirfd, err);
+	r = io_open(st->io, spool, PUT_DIR, O_RDONLY | O_DIRECTORY, 0, &dirfd,
+		    err);
 	if (r < 0)
 		return r;
 	r = make_parents(st, dirfd, path, err);
 	if (r == 0 && st->io->stat_at(st->io, dirfd, path, &s) == 0) {
-		if (s.kind == IO_DIR)
+		/* an empty directory is what a put that failed left behind */
+		if (s.kind == IO_DIR &&
+		    st->io->unlink_at(st->io, dirfd, path, AT_REMOVEDIR) < 0)
 			r = incr_fail(
 				err, INCR_E_CONFLICT, "path-conflict", path,
 				"a path may not be a file and a directory at once");
+		else if (s.kind == IO_DIR)
+			r = 0;
 		else if (!overwrites)
 			r = already_staged(err, path);
 	}
@@ -177,31 +199,21 @@ static int move_into_place(struct incr_store *st, int spool, const char *sub,
 	return r;
 }
 
-/* @from < 0: an empty file. */
-static int stage(struct open_txn *o, const char *sub, const char *path,
-		 int from, const struct io_stat *s, bool overwrites,
+/* @s: of a source that is a file; NULL: a stream. */
+static int stage(struct open_txn *o, const char *path, int from,
+		 const struct io_stat *s, bool overwrites,
 		 struct incr_error *err)
 {
 	struct incr_store *st = o->st;
-	int spool, null = -1;
+	int spool;
 	int r = io_open(st->io, st->dirfd, o->spool, O_RDONLY | O_DIRECTORY, 0,
 			&spool, err);
 
 	if (r < 0)
 		return r;
-	if (from < 0) {
-		null = from = st->io->open_at(st->io, AT_FDCWD, "/dev/null",
-					      O_RDONLY, 0);
-		if (from < 0)
-			r = incr_fail_errno(err, -from, "/dev/null",
-					    "cannot open");
-	}
+	r = copy_to_temporary(st, spool, from, s, path, err);
 	if (r == 0)
-		r = copy_to_temporary(st, spool, from, s, path, err);
-	if (r == 0)
-		r = move_into_place(st, spool, sub, path, overwrites, err);
-	if (null >= 0)
-		(void)io_close(st->io, null); /* only read from */
+		r = move_into_place(st, spool, path, overwrites, err);
 	(void)io_close(st->io, spool);
 	return r;
 }
@@ -238,24 +250,16 @@ static int put_source(struct open_txn *o, const char *path,
 		      const struct incr_source *source, bool overwrites,
 		      struct incr_error *err)
 {
-	struct io_stat before, after;
+	struct io_stat before;
 	int fd = -1;
 	int r;
 
 	if (source->kind == INCR_SOURCE_STREAM)
-		return stage(o, PUT_DIR, path, source->fd, NULL, overwrites,
-			     err);
+		return stage(o, path, source->fd, NULL, overwrites, err);
 	r = open_source(o->st, source->path, &fd, &before, err);
 	if (r < 0)
 		return r;
-	r = stage(o, PUT_DIR, path, fd, &before, overwrites, err);
-	if (r == 0 &&
-	    (o->st->io->stat_at(o->st->io, fd, "", &after) < 0 ||
-	     after.size != before.size || after.mtime_ns != before.mtime_ns ||
-	     after.ctime_ns != before.ctime_ns))
-		r = incr_fail(
-			err, INCR_E_CONFLICT, "source-changed", source->path,
-			"the source changed while it was read; stage it again with --overwrite");
+	r = stage(o, path, fd, &before, overwrites, err);
 	(void)io_close(o->st->io, fd); /* only read from */
 	return r;
 }
@@ -280,20 +284,57 @@ int incr_txn_put(struct incr_store *st, uint64_t number, const char *path,
 	return r;
 }
 
+/* Directories that hold nothing any more would be in the way of files of their names. */
+static int drop_empty_parents(struct incr_store *st, int dirfd,
+			      const char *path, struct incr_error *err)
+{
+	char dir[NAME_PATH_MAX + 1];
+	size_t length = strlen(path);
+
+	memcpy(dir, path, length + 1);
+	for (char *slash; (slash = strrchr(dir, '/'));) {
+		*slash = '\0';
+		if (st->io->unlink_at(st->io, dirfd, dir, AT_REMOVEDIR) < 0)
+			break;
+		length = (size_t)(slash - dir);
+	}
+	memcpy(dir, path, length);
+	dir[length] = '\0';
+	return sync_parents(st, dirfd, dir, err);
+}
+
+/* 1: it is not staged. */
+static int unlink_staged(struct open_txn *o, const char *path,
+			 struct incr_error *err)
+{
+	struct incr_store *st = o->st;
+	char put[80];
+	int dirfd, r;
+
+	snprintf(put, sizeof(put), "%s/%s", o->spool, PUT_DIR);
+	r = io_open(st->io, st->dirfd, put, O_RDONLY | O_DIRECTORY, 0, &dirfd,
+		    err);
+	if (r < 0)
+		return r;
+	r = st->io->unlink_at(st->io, dirfd, path, 0);
+	if (r == 0)
+		r = drop_empty_parents(st, dirfd, path, err);
+	else if (r == -ENOENT || r == -ENOTDIR || r == -EISDIR)
+		r = 1;
+	else
+		r = incr_fail_errno(err, -r, path, "cannot unstage the path");
+	(void)io_close(st->io, dirfd); /* only read from */
+	return r;
+}
+
 static int unstage(struct open_txn *o, const char *path, struct incr_error *err)
 {
-	char staged[NAME_PATH_MAX + 64];
 	struct incr_node node = INCR_NODE_INIT;
 	struct incr_view *view;
-	int r;
+	int r = unlink_staged(o, path, err);
 
-	snprintf(staged, sizeof(staged), "%s/%s/%s", o->spool, PUT_DIR, path);
-	r = o->st->io->unlink_at(o->st->io, o->st->dirfd, staged, 0);
-	if (r == 0)
-		return 0;
-	if (r != -ENOENT && r != -ENOTDIR && r != -EISDIR)
-		return incr_fail_errno(err, -r, path,
-				       "cannot unstage the path");
+	if (r <= 0)
+		return r;
 	r = incr_view_open(o->st, o->txn.fact.dataset_id, o->branch.head, &view,
 			   err);
 	if (r < 0)
@@ -310,6 +351,29 @@ static int unstage(struct open_txn *o, const char *path, struct incr_error *err)
 				 "the path is not staged");
 }
 
+/* A file named by the path's hash, with the path in it. */
+static int stage_removal(struct open_txn *o, const char *path,
+			 struct incr_error *err)
+{
+	_cleanup_buf_ struct buf known = BUF_INIT;
+	struct incr_store *st = o->st;
+	uint8_t hash[INCR_HASH_SIZE];
+	char name[80 + 2 * INCR_HASH_SIZE];
+	int at = snprintf(name, sizeof(name), "%s/%s/", o->spool, REMOVE_DIR);
+	size_t length = strlen(path);
+
+	hash128(path, length, hash);
+	for (size_t i = 0; i < sizeof(hash); i++, at += 2)
+		snprintf(name + at, 3, "%02x", hash[i]);
+	if (io_read_file(st->io, st->dirfd, name, NAME_PATH_MAX, &known,
+			 NULL) == 0 &&
+	    (known.size != length || memcmp(known.data, path, length) != 0))
+		return incr_fail(err, INCR_E_CONFLICT, "path-conflict", path,
+				 "a path with the same hash is staged already");
+	return io_replace_file(st->io, st->dirfd, name, path, length, true,
+			       err);
+}
+
 int incr_txn_remove(struct incr_store *st, uint64_t number, const char *path,
 		    struct incr_error *err)
 {
@@ -321,7 +385,7 @@ int incr_txn_remove(struct incr_store *st, uint64_t number, const char *path,
 	if (r < 0)
 		return r;
 	if (o.txn.fact.type == INCR_DELETE)
-		r = stage(&o, REMOVE_DIR, path, -1, NULL, true, err);
+		r = stage_removal(&o, path, err);
 	else
 		r = unstage(&o, path, err);
 	open_txn_release(&o);

@@ -1,22 +1,14 @@
 /* `rm`: one DELETE of the paths that names and globs stand for. */
 #include "config.h"
 
+#include "remove.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "commit.h"
 #include "error.h"
 #include "name.h"
 #include "view.h"
-
-/* Paths to remove, each once, in order. */
-struct removal {
-	struct incr_store *st;
-	struct incr_view *view;
-	struct memtable *paths; /* owned */
-	struct incr_remove_flags flags;
-	struct incr_error *err;
-};
 
 static int add(struct removal *m, const char *path, size_t length)
 {
@@ -45,6 +37,18 @@ static int add_below(struct removal *m, const char *dir, size_t length)
 	}
 	view_walk_release(&w);
 	return r < 0 ? r : 0;
+}
+
+int removal_add(struct removal *m, const char *path, size_t length)
+{
+	struct incr_node node = INCR_NODE_INIT;
+	int r = incr_view_find(m->view, path, length, &node, m->err);
+	bool is_dir = node.is_dir;
+
+	incr_node_release(&node);
+	if (r)
+		return r < 0 ? r : 0;
+	return is_dir ? add_below(m, path, length) : add(m, path, length);
 }
 
 /* The part of a glob before its first special character: where a walk may begin. */
@@ -114,7 +118,7 @@ static int add_pattern(struct removal *m, const char *pattern)
 	return r;
 }
 
-static int ingest_removals(struct removal *m, struct ingest_result *out_content)
+int removal_ingest(struct removal *m, struct ingest_result *out_content)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct ingest_options options;
@@ -157,7 +161,7 @@ static int remove_from(struct removal *m,
 		return r;
 	if (!memtable_n_entries(m->paths) && options->skips_empty)
 		return 1;
-	r = ingest_removals(m, &content);
+	r = removal_ingest(m, &content);
 	if (r < 0)
 		return r;
 	item->content = &content;

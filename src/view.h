@@ -36,6 +36,7 @@ struct view_walk {
 	const char *path; /* borrowed from the iterator */
 	size_t path_length;
 	uint64_t txn;
+	uint64_t removed_by; /* after a find that gave 1: the last that took it away; 0: none */
 	uint64_t place;
 	const uint8_t *value; /* borrowed from the iterator */
 	size_t value_size;

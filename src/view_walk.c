@@ -200,7 +200,12 @@ static int find(struct view_walk *w, const void *path, size_t length,
 			return r;
 		if (!counts)
 			continue;
-		if (op == MANIFEST_REMOVE)
+		if (op == MANIFEST_REMOVE) {
+			/* a removal of what was removed already took nothing away */
+			w->removed_by = w->txn;
+			continue;
+		}
+		if (w->removed_by)
 			return 1;
 		w->value = w->it->entry.value;
 		w->value_size = w->it->entry.value_size;
@@ -214,6 +219,7 @@ int view_walk_find(struct view_walk *w, const void *path, size_t length,
 		   struct incr_error *err)
 {
 	w->last_length = SIZE_MAX;
+	w->removed_by = 0;
 	return w->it ? noted(w, find(w, path, length, err)) : 1;
 }
 
