@@ -164,7 +164,8 @@ static int warn_replaced(const struct decide_facts *facts,
 	for (size_t i = 0; i < facts->n_outputs && r == 0; i++) {
 		const struct decide_output *out = &facts->outputs[i];
 
-		if (!out->head || out->write_mode == INCR_MODE_MODIFY ||
+		if (decide_is_unbuilt(facts, out) ||
+		    out->write_mode == INCR_MODE_MODIFY ||
 		    out->write_mode == INCR_MODE_APPEND)
 			continue;
 		r = warning_add(warnings,

@@ -72,7 +72,6 @@ struct decide_above {
 
 struct decide_output {
 	const char *alias, *dataset; /* borrowed */
-	uint64_t head; /* 0: never built */
 	enum incr_write_mode write_mode; /* as asked for */
 	/* newest transaction of this transform on its path; 0: none */
 	uint64_t record_txn;

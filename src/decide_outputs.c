@@ -4,14 +4,25 @@
  */
 #include "config.h"
 
+#include "buf.h"
 #include "decide_reason.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+bool decide_is_unbuilt(const struct decide_facts *facts,
+		       const struct decide_output *out)
+{
+	return !out->record_txn && !out->foreign.count &&
+	       !out->user_deletes.count &&
+	       (!out->retention_deletes.count ||
+		facts->settings.allow_retention);
+}
 
 bool decide_all_unbuilt(const struct decide_facts *facts)
 {
 	for (size_t i = 0; i < facts->n_outputs; i++)
-		if (facts->outputs[i].head)
+		if (!decide_is_unbuilt(facts, &facts->outputs[i]))
 			return false;
 	return true;
 }
@@ -19,7 +30,7 @@ bool decide_all_unbuilt(const struct decide_facts *facts)
 bool decide_any_unbuilt(const struct decide_facts *facts)
 {
 	for (size_t i = 0; i < facts->n_outputs; i++)
-		if (!facts->outputs[i].head)
+		if (decide_is_unbuilt(facts, &facts->outputs[i]))
 			return true;
 	return false;
 }
@@ -52,31 +63,16 @@ static int add_above(const struct decide_output *out,
 			  out->alias, above->count, above->txn, what);
 }
 
-static int decide_foreign(const struct decide_output *out,
-			  struct reason_list *list)
-{
-	struct decide_above head = { .count = 1, .txn = out->head };
-	const struct decide_above *above = &out->foreign;
-
-	/* History that holds no record of this transform is somebody else's. */
-	if (!out->record_txn && !above->count && !out->user_deletes.count)
-		above = &head;
-	if (!above->count)
-		return 0;
-	return add_above(out, INCR_REASON_OUTPUT_FOREIGN_COMMIT, above,
-			 "not made by this transform", list);
-}
-
 static int decide_output(const struct decide_facts *facts,
 			 const struct decide_output *out,
 			 struct reason_list *list)
 {
-	int r;
+	int r = 0;
 
-	if (!out->head)
-		return 0; /* R76: exempt */
-
-	r = decide_foreign(out, list);
+	if (out->foreign.count)
+		r = add_above(out, INCR_REASON_OUTPUT_FOREIGN_COMMIT,
+			      &out->foreign, "not made by this transform",
+			      list);
 	if (r == 0 && out->user_deletes.count)
 		r = add_above(out, INCR_REASON_OUTPUT_USER_DELETE,
 			      &out->user_deletes,
@@ -89,20 +85,50 @@ static int decide_output(const struct decide_facts *facts,
 	return r;
 }
 
-static int decide_provenance(const struct decide_output *out,
+/* The outputs that are behind, as one text; NULL when memory ran out. */
+static char *list_inconsistent(const struct decide_facts *facts,
+			       struct reason_facts *about_all)
+{
+	struct buf text = BUF_INIT;
+	int r = 0;
+
+	for (size_t i = 0; i < facts->n_outputs && r == 0; i++) {
+		const struct decide_output *out = &facts->outputs[i];
+
+		if (!out->record_txn || !out->is_inconsistent)
+			continue;
+		if (about_all->count++)
+			r = buf_put(&text, ", ", 2);
+		if (r == 0)
+			r = buf_put(&text, out->alias, strlen(out->alias));
+		if (out->record_txn > about_all->txn)
+			about_all->txn = out->record_txn;
+	}
+	if (r == 0)
+		r = buf_put_u8(&text, 0);
+	if (r < 0)
+		buf_release(&text);
+	return (char *)text.data;
+}
+
+/* One reason for all of them: it is about how they stand to each other. */
+static int decide_provenance(const struct decide_facts *facts,
 			     struct reason_list *list)
 {
-	struct decide_above record = { .count = 1, .txn = out->record_txn };
-	struct reason_facts facts =
-		about(out, INCR_REASON_PROVENANCE_INCONSISTENT, &record);
+	struct reason_facts about_all = {
+		.code = INCR_REASON_PROVENANCE_INCONSISTENT
+	};
+	_cleanup_free_ char *names = list_inconsistent(facts, &about_all);
 
-	if (!out->record_txn || !out->is_inconsistent)
+	if (!names)
+		return INCR_E_NOMEM;
+	if (!about_all.count)
 		return 0;
-	return reason_add(list, &facts,
-			  "output %s: its last build, t%" PRIu64
-			  ", did not read the same input as the last build of "
-			  "the other outputs",
-			  out->alias, out->record_txn);
+	return reason_add(list, &about_all,
+			  "outputs do not come from the same input: %s %s "
+			  "behind the last build (t%" PRIu64 ")",
+			  names, about_all.count == 1 ? "is" : "are",
+			  about_all.txn);
 }
 
 int decide_outputs(const struct decide_facts *facts, struct reason_list *list)
@@ -116,7 +142,5 @@ int decide_outputs(const struct decide_facts *facts, struct reason_list *list)
 
 	for (size_t i = 0; i < facts->n_outputs && r == 0; i++)
 		r = decide_output(facts, &facts->outputs[i], list);
-	for (size_t i = 0; i < facts->n_outputs && r == 0; i++)
-		r = decide_provenance(&facts->outputs[i], list);
-	return r;
+	return r < 0 ? r : decide_provenance(facts, list);
 }

@@ -40,6 +40,9 @@ void warning_list_release(struct warning_list *list);
 /* The two halves of decide(), each in its own file. */
 /* first-build, output-*, provenance-inconsistent */
 int decide_outputs(const struct decide_facts *facts, struct reason_list *list);
+/* No history, but for retention that may be passed over (R74, R77)? */
+bool decide_is_unbuilt(const struct decide_facts *facts,
+		       const struct decide_output *out);
 bool decide_all_unbuilt(const struct decide_facts *facts);
 bool decide_any_unbuilt(const struct decide_facts *facts);
 /* @is_cured: a new output view starts anyway, so where Pend lies is no matter. */

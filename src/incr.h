@@ -634,6 +634,8 @@ struct incr_plan_options {
 	bool forces_snapshot; /* --force-snapshot, this one time */
 	bool is_skip; /* --skip */
 	bool ignores_command; /* plan without a command: freshness does not compare it */
+	/* require_incremental is let out by a first build only when no output was ever built (else: any) */
+	bool needs_all_unbuilt;
 };
 
 /*

@@ -8,6 +8,7 @@
 #include "buf.h"
 #include "build_record.h"
 #include "error.h"
+#include "source_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,9 +102,7 @@ static int make_dirs(const struct staging *s, const char *const *aliases,
 
 	below(s, open_name, NULL, path);
 	r = sync_dir(s, path, err);
-	if (r == 0)
-		r = sync_dir(s, s->dir, err);
-	return r < 0 ? r : sync_dir(s, STAGING_SPOOL, err);
+	return r < 0 ? r : sync_dir(s, s->dir, err);
 }
 
 int staging_create(const struct staging *s, const char *const *aliases,
@@ -118,6 +117,32 @@ int staging_create(const struct staging *s, const char *const *aliases,
 	if (r < 0)
 		(void)staging_remove(s, NULL); /* r says more */
 	return r;
+}
+
+int staging_name_build(struct staging *s, uint64_t build,
+		       struct incr_error *err)
+{
+	struct staging named;
+	int r;
+
+	staging_of_build(s->io, s->store_dirfd, build, &named);
+	/* Of a build that a power cut undid before its record was durable. */
+	r = staging_remove(&named, err);
+	if (r < 0)
+		return r;
+	r = s->io->rename_at(s->io, s->store_dirfd, s->dir, s->store_dirfd,
+			     named.dir, RENAME_NOREPLACE);
+	if (r < 0)
+		return incr_fail_errno(err, r, named.dir,
+				       "cannot rename to it");
+
+	*s = named;
+	return 0;
+}
+
+int staging_sync(const struct staging *s, struct incr_error *err)
+{
+	return sync_dir(s, STAGING_SPOOL, err);
 }
 
 int staging_remove(const struct staging *s, struct incr_error *err)
@@ -159,6 +184,12 @@ int staging_state(const struct staging *s, enum staging_state *out,
 	return 0;
 }
 
+static int no_staging(const struct staging *s, struct incr_error *err)
+{
+	return incr_fail(err, INCR_E_NOTFOUND, "no-staging", s->dir,
+			 "the staging of this build is gone");
+}
+
 static int move(const struct staging *s, const char *from, const char *to,
 		enum staging_state wanted, struct incr_error *err)
 {
@@ -169,8 +200,7 @@ static int move(const struct staging *s, const char *from, const char *to,
 	if (r < 0 || state == wanted)
 		return r;
 	if (state == STAGING_MISSING)
-		return incr_fail(err, INCR_E_NOTFOUND, "no-staging", s->dir,
-				 "the staging of this build is gone");
+		return no_staging(s, err);
 
 	below(s, from, NULL, from_path);
 	below(s, to, NULL, to_path);
@@ -188,6 +218,34 @@ int staging_seal(const struct staging *s, struct incr_error *err)
 int staging_unseal(const struct staging *s, struct incr_error *err)
 {
 	return move(s, sealed_name, open_name, STAGING_OPEN, err);
+}
+
+int staging_is_empty(const struct staging *s, const char *alias, bool is_sealed,
+		     bool *out_is_empty, struct incr_error *err)
+{
+	char path[STAGING_PATH_MAX];
+	struct source_tree *tree;
+	struct source_entry e;
+	struct io_stat st;
+	int r;
+
+	staging_path(s, alias, is_sealed, path);
+	r = s->io->stat_at(s->io, s->store_dirfd, path, &st);
+	if (r == -ENOENT || (r == 0 && st.kind != IO_DIR))
+		return no_staging(s, err);
+	if (r < 0)
+		return incr_fail_errno(err, r, path, "cannot look at it");
+
+	r = source_tree_new(s->io, true, s->store_dirfd, path, "", &tree);
+	if (r < 0)
+		return incr_fail_nomem(err);
+	r = source_tree_next(tree, &e, err);
+	source_tree_free(tree);
+	if (r < 0)
+		return r;
+
+	*out_is_empty = r == 1;
+	return 0;
 }
 
 static void marker_path(const struct staging *s, const char *alias,

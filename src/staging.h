@@ -31,13 +31,17 @@ struct staging {
 
 void staging_of_build(const struct incr_io *io, int store_dirfd, uint64_t build,
 		      struct staging *out);
-/* A name that no build has; thrown away by who made it. */
+/* A name that no build has: of a preview, or of a build without a number yet. */
 int staging_of_preview(const struct incr_io *io, int store_dirfd,
 		       struct staging *out, struct incr_error *err);
 
-/* Empty directories for @aliases, durable when 0 is returned. */
+/* Empty directories for @aliases; durable after staging_sync(). */
 int staging_create(const struct staging *s, const char *const *aliases,
 		   size_t n, struct incr_error *err);
+/* Rename it to that of @build, in place of whatever is left over there. */
+int staging_name_build(struct staging *s, uint64_t build,
+		       struct incr_error *err);
+int staging_sync(const struct staging *s, struct incr_error *err);
 /* All of it; a missing one is no error. */
 int staging_remove(const struct staging *s, struct incr_error *err);
 
@@ -47,6 +51,10 @@ int staging_state(const struct staging *s, enum staging_state *out,
 /* Both do nothing when it is so already.  INCR_E_NOTFOUND "no-staging". */
 int staging_seal(const struct staging *s, struct incr_error *err);
 int staging_unseal(const struct staging *s, struct incr_error *err);
+
+/* Is there no file in an output? INCR_E_NOTFOUND "no-staging". */
+int staging_is_empty(const struct staging *s, const char *alias, bool is_sealed,
+		     bool *out_is_empty, struct incr_error *err);
 
 /* The directory of an output, below the store. */
 void staging_path(const struct staging *s, const char *alias, bool is_sealed,

@@ -87,7 +87,6 @@ void world_fill(const char *text, enum column column, struct world *w)
 	fill_input(&h, kind, &w->inputs[0]);
 	w->outputs[0] = (struct decide_output){ .alias = "out",
 						.dataset = "d/out",
-						.head = RECORD_TXN,
 						.record_txn = RECORD_TXN };
 	s->semantic_version = 1;
 	s->allow_retention = column == RET || column == BOTH;
@@ -212,7 +211,6 @@ void world_behind_bumped(struct world *w)
 
 void world_unbuilt(struct world *w)
 {
-	w->outputs[0].head = 0;
 	w->outputs[0].record_txn = 0;
 	w->facts.previous = (struct decide_previous){ 0 };
 	w->inputs[0].has_record = false;
@@ -283,7 +281,6 @@ void world_add_output(struct world *w)
 {
 	w->outputs[1] = (struct decide_output){ .alias = "aux",
 						.dataset = "d/aux",
-						.head = RECORD_TXN + 1,
 						.record_txn = RECORD_TXN + 1 };
 	w->facts.n_outputs = 2;
 }
@@ -291,7 +288,7 @@ void world_add_output(struct world *w)
 void world_second_unbuilt(struct world *w)
 {
 	world_add_output(w);
-	w->outputs[1].head = w->outputs[1].record_txn = 0;
+	w->outputs[1].record_txn = 0;
 	w->facts.previous.has_same_outputs = false;
 }
 
@@ -304,7 +301,6 @@ void world_inconsistent(struct world *w)
 
 void world_foreign(struct world *w)
 {
-	w->outputs[0].head = 60;
 	w->outputs[0].foreign = (struct decide_above){ 1, 60 };
 }
 
@@ -317,19 +313,16 @@ void world_foreign_bumped(struct world *w)
 void world_only_foreign(struct world *w)
 {
 	world_unbuilt(w);
-	w->outputs[0].head = 60;
 	w->outputs[0].foreign = (struct decide_above){ 2, 60 };
 }
 
 void world_user_delete(struct world *w)
 {
-	w->outputs[0].head = 60;
 	w->outputs[0].user_deletes = (struct decide_above){ 1, 60 };
 }
 
 void world_retention_delete(struct world *w)
 {
-	w->outputs[0].head = 60;
 	w->outputs[0].retention_deletes = (struct decide_above){ 1, 60 };
 }
 
