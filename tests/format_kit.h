@@ -31,4 +31,13 @@ int format_make_full(const char *path, const char *scratch,
  */
 int format_list(struct incr_store *st, FILE *out, struct incr_error *err);
 
+/* ---- what the tests share ---- */
+#define FORMAT_PATH_SIZE 1024
+const char *format_srcdir(void); /* the top of the source tree */
+void format_join(char out[FORMAT_PATH_SIZE], const char *dir, const char *name);
+bool format_read(const char *dir, const char *name, struct buf *out);
+/* The store of the running test, in its temporary directory; nobody makes it here. */
+const char *format_store(void);
+int format_open(bool is_readonly, struct incr_store **out_st);
+
 #endif
