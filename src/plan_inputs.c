@@ -102,7 +102,7 @@ static void set_record(struct plan_work *w, size_t idx)
 static int set_relation(struct plan_work *w, struct decide_input *d,
 			struct incr_error *err)
 {
-	bool is_on_path, is_behind;
+	bool is_on_path = false, is_behind = false;
 	int r = incr_txn_is_on_path(w->st, d->last_read, d->head, &is_on_path,
 				    err);
 
@@ -124,7 +124,7 @@ static int known_good(struct plan_work *w, size_t idx, uint64_t *out_txn,
 {
 	const struct incr_plan_input *record = record_of(w, idx);
 	const struct decide_input *d = &w->inputs[idx];
-	bool is_on_path;
+	bool is_on_path = false;
 	int r;
 
 	*out_txn = 0;
@@ -146,7 +146,7 @@ static int set_limit(struct plan_work *w, size_t idx, struct incr_error *err)
 	uint64_t after = decide_input_state(d) == DECIDE_INPUT_COMPARABLE ?
 				 d->last_read :
 				 0;
-	uint64_t good;
+	uint64_t good = 0;
 	int r = known_good(w, idx, &good, err);
 
 	if (r == 0)

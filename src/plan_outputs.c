@@ -96,7 +96,7 @@ static int find_record(struct plan_work *w, size_t idx, uint64_t *out_build,
 	uint64_t number = w->plan.outputs[idx].head;
 
 	while (number) {
-		bool is_found;
+		bool is_found = false;
 		struct state_txn t;
 		int r = store_find_txn(w->st, number, &storage, &t, err);
 
