@@ -63,6 +63,8 @@ class Backend:
     """Each call is given twice: as words of incrctl and as fields of the
     line protocol; do() picks."""
 
+    can_mount = True
+
     def __init__(self, directory):
         self.directory = directory
         self.store = os.path.join(directory, "store")
@@ -193,6 +195,7 @@ class Cli(Backend):
         super().__init__(directory)
         self.program = os.environ["INCRCTL"]
         self.mount_share = mount_share
+        self.can_mount = mount_share > 0
         self.n_runs = 0
         self.environment = dict(os.environ, INCR_STORE=self.store)
         for name in list(self.environment):
@@ -278,6 +281,40 @@ class Cli(Backend):
         code, _, err = self.raw(words)
         return self._read_result(code, err, result, dump)
 
+    def run_mounted(self, transform, flags, job):
+        """A build by hand: mount, write, unmount."""
+        top = os.path.join(self.work, "m")
+        os.makedirs(top, exist_ok=True)
+        self.script.append("mkdir -p m")
+        got = self.do(["mount", "m", transform.name,
+                       *transform_options(transform),
+                       *run_options(flags, job)], [])
+        if "error" in got:
+            return got
+        views = {alias: {kind: read_tree(os.path.join(top, alias, kind))
+                         for kind in VIEW_KINDS}
+                 for alias in transform.inputs}
+        for alias in transform.outputs:
+            views[alias] = {
+                "previous": read_tree(os.path.join(top, alias, "previous")),
+                "base": read_tree(os.path.join(top, alias, "current"))}
+        for alias, files in job["writes"].items():
+            name = os.path.join("m", alias, "staging")
+            self.write(os.path.join(self.work, name), files, name)
+        live = {alias: {kind: read_tree(os.path.join(top, alias, kind))
+                        for kind in ("added", "previous", "current")}
+                for alias in transform.outputs}
+        for alias in job["aborts"]:
+            name = "abort" if alias == "*" else "abort-" + alias
+            with open(os.path.join(top, ".incr", name), "w", encoding="ascii"):
+                self.script.append("touch m/.incr/" + name)
+        ended = self.do(["unmount", "m"], [])
+        shown = self.ask("build", "show", got["build"]["build"], "--json")
+        if "error" not in ended:
+            shown.pop("error", None)
+        return {**shown, **got["build"], **shown, **ended, "views": views,
+                "live": live}
+
     @staticmethod
     def _read_result(code, err, result, dump):
         reply = {}
@@ -303,6 +340,17 @@ def failure(err):
             except ValueError:
                 break
     return {"error": {"code": "?", "message": err}}
+
+
+def read_tree(top):
+    """path -> [content] of the files below a directory."""
+    out = {}
+    for where, _, names in os.walk(top):
+        for name in names:
+            full = os.path.join(where, name)
+            with open(full, encoding="ascii", errors="replace") as stream:
+                out[os.path.relpath(full, top)] = [stream.read().strip()]
+    return out
 
 
 def read_dump(name):
@@ -407,6 +455,9 @@ class Driver(Backend):
             got = {**got, **self._work(got, flags, job)}
             del self.script[n_lines:]
         return got
+
+    def run_mounted(self, transform, flags, job):
+        return self.run(transform, flags + "f", job)
 
     def _work(self, got, flags, job):
         for alias, files in job["writes"].items():

@@ -6,7 +6,7 @@ comment that begins with `Open:`.
 """
 
 from backends import number, views_of
-from model import Refused, is_on_path, remover, view
+from model import File, Refused, is_on_path, remover, view
 
 # Codes whose spelling is a promise.
 WORDS = {"append-collision", "strict-append-collision", "empty-replace",
@@ -219,6 +219,17 @@ def views(what, build, reply):
         if "base" in seen[alias] and not build.staged[alias]:
             check(alias + "/base", build.output_view(alias, "current"),
                   seen[alias]["base"])
+
+
+def live(what, build, reply):
+    """Table 4: the views of the outputs after the command wrote."""
+    for alias, views_seen in reply.get("live", {}).items():
+        for kind, got in views_seen.items():
+            want = {p: f.content if isinstance(f, File) else
+                    f.files[p].content
+                    for p, f in build.output_view(alias, kind).items()}
+            same("%s: live %s/%s" % (what, alias, kind), want,
+                 {p: v[0] for p, v in got.items()})
 
 
 def last_versions(at, want, got):

@@ -5,10 +5,11 @@ the model holds at that moment, so that a history from which steps were taken
 away is a history too: that is what makes it shrink.
 """
 
+import copy
 import random
 
 import compare
-from compare import Mismatch, require
+from compare import Mismatch, require, same
 from model import (APPEND, COMMITTED, DELETE, SNAPSHOT, UPDATE, File, Input,
                    Output, Refused, Store, Transform, paths_conflict, view)
 
@@ -21,7 +22,7 @@ TARGETS = ("O1", "O2", "O3")
 WEIGHTS = {
     "commit": 26, "remove": 6, "begin": 3, "put": 4, "unput": 2, "close": 6,
     "fork": 2, "reset": 2, "drop": 1, "foreign": 1, "settings": 5,
-    "run": 34, "end": 4, "plan": 6,
+    "run": 34, "mount": 2, "end": 4, "plan": 6,
 }
 
 
@@ -403,10 +404,30 @@ class History:
         reply = self.real.run(transform, flags, job)
         for out in plan.outputs.values():
             self.touched.add((out.dataset.name, out.branch))
-        self.follow_run(transform, plan, flags, job, reply)
+        self.follow_run("run of " + transform.name, plan, flags, job, reply)
 
-    def follow_run(self, transform, plan, flags, job, reply):
-        what = "run of " + transform.name
+    def do_mount(self, rng):
+        if not self.real.can_mount:
+            return
+        transform = copy.deepcopy(rng.choice(self.transforms))
+        transform.command = ()
+        flags = "s" if rng.random() < 0.05 else ""
+        try:
+            plan = self.model.plan(transform, True, bool(flags), ())
+        except Refused:
+            return
+        job = self.job_of(rng, plan)
+        job.update(code=0, keep=False)
+        reply = self.real.run_mounted(transform, flags, job)
+        for out in plan.outputs.values():
+            self.touched.add((out.dataset.name, out.branch))
+        if plan.decision in ("refused", "error") and "exit" in reply:
+            same("mount: exit", 4 if self.is_locked(plan) and
+                 reply["exit"] == 4 else 5, reply["exit"])
+            return
+        self.follow_run("mount", plan, flags, job, reply)
+
+    def follow_run(self, what, plan, flags, job, reply):
         if self.is_locked(plan):
             word = (reply.get("error") or {}).get("code")
             runs = plan.decision in ("incremental", "snapshot")
@@ -424,6 +445,7 @@ class History:
         compare.views(what, build, reply)
         for alias, files in job["writes"].items():
             build.staged[alias] = dict(files)
+        compare.live(what, build, reply)
         build.dropped = {a for a in job["aborts"] if a in plan.outputs}
         if "p" in flags:
             return

@@ -3,7 +3,7 @@
 # from input I (alias i) to output O (alias o), checked in one line.
 #
 #   fresh_world
-#   history I "S{a,b} A{c} U{a} D{b} R{c}"     # R: a DELETE of retention
+#   commits I "S{a,b} A{c} U{a} D{b} R{c}"     # R: a DELETE of retention
 #   options --v2-semantics                     # of f, from now on
 #   run_is "1: first build" snapshot first-build a//a
 #   last_is "1: a snapshot" O SNAPSHOT a
@@ -60,8 +60,8 @@ commit_one() {
 		--branch "$branch" >/dev/null
 }
 
-# history DATASET "SPEC SPEC..." [BRANCH]
-history() {
+# commits DATASET "SPEC SPEC..." [BRANCH]
+commits() {
 	local spec
 	for spec in $2; do
 		commit_one "$1" "$spec" "${3:-main}" || fail "commit $spec to $1"

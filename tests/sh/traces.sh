@@ -2,16 +2,17 @@
 # The golden traces of section 9 of the rulebook, by number, over the mount.
 # shellcheck disable=SC2016  # commands of runs
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/rulebook.sh"
+# shellcheck source=tests/sh/rulebook.sh
+. "$SRCDIR/tests/sh/rulebook.sh"
 
 can_mount || skip_all "no FUSE here"
 
 # 1: the first build, then only what is new
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 run_is "1: the first build reads everything" snapshot first-build a//a
 last_is "1: its output is a snapshot" O SNAPSHOT a
-history I "A{b}"
+commits I "A{b}"
 run_is "1: an append is read alone" incremental "" b/a/ab
 last_is "1: the output is an update" O UPDATE b
 view_is "1: the output holds both" O ab
@@ -23,9 +24,9 @@ last_is "2: and commits an empty update" O UPDATE ""
 view_is "2: the output stays" O ab
 
 # 3: an additive update, then one that overwrites
-history I "U{c}"
+commits I "U{c}"
 run_is "3: an additive update is read alone" incremental "" c/ab/abc
-history I "U{a}"
+commits I "U{a}"
 before=$(head_of O)
 options --require-incremental
 for _ in 1 2; do
@@ -44,9 +45,9 @@ last_is "3: the output is replaced" O SNAPSHOT abc
 # 5: a user delete
 fresh_world
 options --v2-semantics
-history I "S{a,b}"
+commits I "S{a,b}"
 f >out 2>err
-history I "D{b}"
+commits I "D{b}"
 plan_is "5: a user delete asks for a full run" snapshot input-removed-user
 options --v2-semantics --allow-user-deletes
 run_is "5: permitted, previous still has the file" incremental "" /ab/a
@@ -58,9 +59,9 @@ for flags in "" "--allow-retention" "--allow-user-deletes" \
 	fresh_world
 	# shellcheck disable=SC2086  # two options
 	options --v2-semantics $flags
-	history I "S{a,b}"
+	commits I "S{a,b}"
 	f >out 2>err
-	history I "R{b}"
+	commits I "R{b}"
 	case $flags in
 	*retention*) plan_is "6: retention with $flags" incremental "" ;;
 	*)
@@ -72,25 +73,25 @@ done
 
 # 7: what comes and goes unread
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
-history I "A{d} D{d}"
+commits I "A{d} D{d}"
 run_is "7: added and deleted unread is nothing" incremental "" /a/a
-history I "A{d} U{d}"
+commits I "A{d} U{d}"
 run_is "7: added and overwritten unread is added" incremental "" d/a/ad
 t_out "7: it is the newer version" "$("$INCRCTL" cat I d)" "$INCRCTL" cat O d
 
 # 8: a snapshot of the input
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
-history I "S{z}"
+commits I "S{z}"
 plan_is "8: a snapshot asks for a full run" snapshot input-snapshot
 options --snapshot-input i
 run_is "8: a snapshot input is always added" incremental "" z//z
 last_is "8: the output is an update" O UPDATE z
 options
-history I "S{y}"
+commits I "S{y}"
 run_is "8: as an ordinary input again" snapshot input-snapshot y//y
 last_is "8: its output is a snapshot" O SNAPSHOT y
 
@@ -98,7 +99,7 @@ last_is "8: its output is a snapshot" O SNAPSHOT y
 fresh_world
 options --snapshot-input i
 for day in 1 2 3; do
-	history I "S{x}"
+	commits I "S{x}"
 	writes "cp \"\$INCR_ADDED_I/x\" \"\$INCR_OUT_O/day$day\""
 	f >out 2>err
 	run_is "9: no new snapshot on day $day" fresh "" ""
@@ -107,14 +108,14 @@ view_is "9: each snapshot is kept" O day1day2day3
 
 # 10: strict append
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 options --strict-append
 writes fixed out
 f >out 2>err
 last_is "10: the first run is a snapshot" O SNAPSHOT out
 "$INCRCTL" run g -i i=O -o o=G "--view=$VIEW" -- \
 	sh -c 'cp "$INCR_ADDED_I"/* "$INCR_OUT_O"' >out 2>err
-history I "A{b}"
+commits I "A{b}"
 t_exit 125 "10: a fixed name collides" f
 error_is "10: the error says so" strict-append-collision
 last_is "10: the output did not change" O SNAPSHOT out
@@ -130,23 +131,23 @@ t "10: which downstream cannot follow" \
 # 11: limits
 fresh_world
 options --v2-semantics --transaction-limit i=3
-history I "S{A} A{B} A{C}"
+commits I "S{A} A{B} A{C}"
 run_is "11: the first batch" snapshot first-build ABC//ABC
-history I "A{D} A{E} A{F} A{G} A{H} A{I} A{J}"
+commits I "A{D} A{E} A{F} A{G} A{H} A{I} A{J}"
 for want in DEF/ABC/ABCDEF GHI/ABCDEF/ABCDEFGHI J/ABCDEFGHI/ABCDEFGHIJ; do
 	run_is "11: the batch $want" incremental "" $want
 done
 run_is "11: then it is fresh" fresh "" ""
-history I "U{x}"
+commits I "U{x}"
 run_is "11: an update fails it" error limit-bad-transaction ""
 t_exit 125 "11: with exit 125" f
 
 # 12: one output of two is aborted
 fresh_world
 OPTIONS+=(-o p=P)
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
-history I "A{b}"
+commits I "A{b}"
 writes 'cp -R "$INCR_ADDED_I/." "$INCR_OUT_O/"; touch "$INCR_MOUNT/.incr/abort-p"'
 run_is "12: one output is thrown away" incremental "" b/a/ab
 view_is "12: the other commits" O ab
@@ -157,9 +158,9 @@ plan_is "12: nor allowed when required" refused provenance-inconsistent \
 
 # 13: the output was touched
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
-history O "A{h}"
+commits O "A{h}"
 run_is "13: required, it is refused" refused output-foreign-commit "" \
 	--require-incremental
 view_is "13: and the file stays" O ah
@@ -168,10 +169,10 @@ view_is "13: and the file is gone" O a
 
 # 14: retention on the output
 fresh_world
-history I "S{a,b}"
+commits I "S{a,b}"
 f >out 2>err
-history O "R{b}"
-history I "A{c}"
+commits O "R{b}"
+commits I "A{c}"
 plan_is "14: retention on the output" snapshot output-retention-delete
 options --allow-retention
 writes 'names "$INCR_PREVIOUS_O" >seen-output; touch "$INCR_OUT_O/c"'
@@ -180,10 +181,10 @@ t_out "14: previous lacks the file" a cat seen-output
 
 # 15: an output joins
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
 OPTIONS+=(-o p=P)
-history I "A{b}"
+commits I "A{b}"
 writes 'cp -R "$INCR_ADDED_I/." "$INCR_OUT_O/"; cp -R "$INCR_ADDED_I/." "$INCR_OUT_P/"; names "$INCR_PREVIOUS_P" >seen-output'
 run_is "15: a new output does not block" incremental "" b/a/ab
 view_is "15: it gets only the increment" P b
@@ -191,11 +192,11 @@ t_out "15: its previous is empty" "" cat seen-output
 
 # 16: an input joins
 fresh_world
-history I "S{a}"
-history J "S{x} A{y}"
+commits I "S{a}"
+commits J "S{x} A{y}"
 f >out 2>err
 OPTIONS+=(-i j=J)
-history I "A{b}"
+commits I "A{b}"
 writes 'echo "$(names "$INCR_ADDED_J")/$(names "$INCR_PREVIOUS_J")/$(names "$INCR_CURRENT_J")" >seen-other'
 run_is "16: the old input goes on" incremental "" b/a/ab
 t_out "16: the new one is read whole" xy//xy cat seen-other
@@ -203,11 +204,11 @@ t_out "16: the new one is read whole" xy//xy cat seen-other
 # 17: a branch
 fresh_world
 for spec in "S{a}" "A{b}" "A{c}"; do
-	history I "$spec"
+	commits I "$spec"
 	f >out 2>err
 done
 "$INCRCTL" branch I create dev --at main >/dev/null
-history I "A{d}" dev
+commits I "A{d}" dev
 run_is "17: a branch goes on from the last run" incremental "" d/abc/abcd \
 	--branch dev --fallback main
 view_is "17: its output has all" O:dev abcd
@@ -216,26 +217,26 @@ run_is "17: main is fresh" fresh "" ""
 
 # 18: the head of an input moved back
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 first=$(head_of I)
-history I "A{b}"
+commits I "A{b}"
 f >out 2>err
 "$INCRCTL" branch I reset main "$first" >/dev/null
 run_is "18: moved back is an error" error branch-order ""
 plan_is "18: another version cures it" snapshot semantic-version \
 	--semantic-version 2
-history I "A{c}"
+commits I "A{c}"
 plan_is "18: a new line is an error" error processed-transaction-not-in-view
-history I "S{q}"
+commits I "S{q}"
 plan_is "18: a snapshot on it is not" snapshot input-snapshot
 
 # 19: the output rolled back
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
 first=$(head_of O)
 for path in b c; do
-	history I "A{$path}"
+	commits I "A{$path}"
 	f >out 2>err
 done
 "$INCRCTL" branch O reset main "$first" >/dev/null
@@ -243,30 +244,30 @@ run_is "19: rolled back, it reads again" incremental "" bc/a/abc
 
 # 20: a run fails
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
-history I "A{b}"
+commits I "A{b}"
 writes 'touch "$INCR_OUT_O/b"; exit 3'
 t_exit 3 "20: the exit code of the command" f
 view_is "20: nothing is committed" O a
-history I "A{c}"
+commits I "A{c}"
 writes copy
 run_is "20: the next run sees it all" incremental "" bc/a/abc
 
 # 21: merge and replace
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 writes fixed sum
 f >out 2>err
 "$INCRCTL" run g -i i=O -o o=G "--view=$VIEW" -- \
 	sh -c 'cp "$INCR_ADDED_I"/* "$INCR_OUT_O"' >out 2>err
 options --write-mode o=replace
-history I "A{b}"
+commits I "A{b}"
 writes 'names "$INCR_PREVIOUS_O" >seen-output; echo more >"$INCR_OUT_O/sum"'
 run_is "21: replace in an incremental run" incremental "" b/a/ab
 t_out "21: previous is readable" sum cat seen-output
 last_is "21: the output is a snapshot" O SNAPSHOT sum
-history I "A{c}"
+commits I "A{c}"
 plan_is "21: the next run is incremental" incremental ""
 "$INCRCTL" plan g --json -i i=O -o o=G >plan.json 2>err
 t "21: downstream is not" \
@@ -274,17 +275,17 @@ t "21: downstream is not" \
 
 # 22: replace with nothing
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 options --write-mode o=replace
 f >out 2>err
-history I "A{b}"
+commits I "A{b}"
 writes nothing
 t_exit 125 "22: an empty replace is refused" f
 error_is "22: the error says so" empty-replace
 view_is "22: the output stays" O a
 t "22: it can be allowed" "$INCRCTL" build commit "$(build_of)" --allow-empty
 view_is "22: and then it is empty" O ""
-history I "A{c}"
+commits I "A{c}"
 writes 'touch "$INCR_OUT_O/x" "$INCR_MOUNT/.incr/abort"'
 before=$(head_of O)
 t_exit 0 "22: an aborted run succeeds" f
@@ -292,7 +293,7 @@ t "22: and commits nothing" [ "$(head_of O)" = "$before" ]
 
 # 23: versions
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
 run_is "23: the default version is 1" incremental "" /a/a --force \
 	--semantic-version 1
@@ -303,9 +304,9 @@ run_is "23: back again" snapshot semantic-version a//a --semantic-version 1
 
 # 24: a crash between staging and commit
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
-history I "A{b}"
+commits I "A{b}"
 mkdir mount
 "$INCRCTL" mount mount f "${OPTIONS[@]}" --foreground >out 2>err &
 kill_later $!

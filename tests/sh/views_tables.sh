@@ -3,7 +3,8 @@
 # its inputs and of its outputs, over the mount and over copies.
 # shellcheck disable=SC2016  # commands of runs
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/rulebook.sh"
+# shellcheck source=tests/sh/rulebook.sh
+. "$SRCDIR/tests/sh/rulebook.sh"
 
 LIST='names() { (cd "$1" && find . -type f | LC_ALL=C sort |
 	sed "s|^\./||" | tr -d "\n"); }'
@@ -37,19 +38,19 @@ END
 
 table_3() {
 	fresh_world
-	history I "S{a,b}"
+	commits I "S{a,b}"
 	input_is "normal, not incremental" ab//ab//
-	history I "A{c}"
+	commits I "A{c}"
 	input_is "normal, incremental" c/ab/abc//
 	input_is "normal, nothing new, forced" /abc/abc// --force
 	options --v2-semantics --semantic-version 2 --allow-user-deletes
 	f >out 2>err
-	history I "D{a} A{d}"
+	commits I "D{a} A{d}"
 	input_is "normal, with a permitted delete" d/abc/bcd//a
 
 	fresh_world
-	history I "S{a}"
-	history J "S{x,y}"
+	commits I "S{a}"
+	commits J "S{x,y}"
 	OPTIONS=(-i k=J -o o=O)
 	"$INCRCTL" run f "${OPTIONS[@]}" --view=copy -- true >out 2>err
 	OPTIONS+=(-i i=I)
@@ -57,15 +58,15 @@ table_3() {
 
 	fresh_world
 	options --snapshot-input i
-	history I "S{a}"
+	commits I "S{a}"
 	input_is "snapshot, not incremental" a//a//
-	history I "S{b} A{c}"
+	commits I "S{b} A{c}"
 	input_is "snapshot, incremental" bc//bc//
 	input_is "snapshot, nothing new, forced" bc//bc// --force
 
 	fresh_world
 	options --v2-semantics --transaction-limit i=2
-	history I "S{a} A{b} A{c} A{d} A{e}"
+	commits I "S{a} A{b} A{c} A{d} A{e}"
 	input_is "limited, not incremental" ab//ab//
 	input_is "limited, incremental" cd/ab/abcd//
 	input_is "limited, last batch" e/abcd/abcde//
@@ -73,11 +74,11 @@ table_3() {
 
 	fresh_world
 	OPTIONS=(-i i=I -i j=J -o o=O --v2-semantics --transaction-limit j=1)
-	history I "S{a}"
-	history J "S{x} A{y} A{z}"
+	commits I "S{a}"
+	commits J "S{x} A{y} A{z}"
 	input_is "unlimited beside limited, first" a//a//
 	input_is "unlimited beside limited, second" /a/a//
-	history I "A{b}"
+	commits I "A{b}"
 	input_is "unlimited beside limited, new commit" b/a/ab//
 
 	fresh_world
@@ -92,12 +93,12 @@ output_is() {
 	[ "$mode" != append ] || written=c
 	fresh_world
 	writes fixed a b
-	history I "S{a,b}"
+	commits I "S{a,b}"
 	f >out 2>err
 	if [ "$kind" = full ]; then
-		history I "S{q}"
+		commits I "S{q}"
 	else
-		history I "A{q}"
+		commits I "A{q}"
 	fi
 	options --write-mode "o=$mode"
 	cat >job <<END
@@ -153,10 +154,10 @@ table_4
 
 # An output that was never built, beside one that was.
 fresh_world
-history I "S{a}"
+commits I "S{a}"
 f >out 2>err
 OPTIONS+=(-o p=P)
-history I "A{b}"
+commits I "A{b}"
 writes 'names "$INCR_PREVIOUS_O" >seen-output; names "$INCR_PREVIOUS_P" >>seen-output'
 f >out 2>err
 t_out "an output never built has no previous" a cat seen-output
