@@ -1,6 +1,8 @@
 /*
  * Listing the directories above views.
  */
+#include "config.h"
+
 #include "browse_fs.h"
 #include "error_map.h"
 

@@ -4,6 +4,8 @@
  * What leads to a view may change any time and is looked up again after a short
  * while; the heads of branches each time.  All below a view stays.
  */
+#include "config.h"
+
 #include "browse_fs.h"
 #include "error_map.h"
 

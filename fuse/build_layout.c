@@ -1,6 +1,8 @@
 /*
  * The tree of a build: its inputs, its outputs and `.incr`.
  */
+#include "config.h"
+
 #include "error_map.h"
 #include "fs.h"
 #include "layout.h"

@@ -4,6 +4,8 @@
  * Files of a view come in path order, so the directories of one are those of
  * the file before it, or new ones.
  */
+#include "config.h"
+
 #include "error_map.h"
 #include "mount.h"
 

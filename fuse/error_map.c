@@ -2,6 +2,8 @@
  * Errors of the mount: the one table from library codes to errno, and the one
  * place of fuse/ that fills struct incr_error.
  */
+#include "config.h"
+
 #include "error_map.h"
 
 #include <errno.h>

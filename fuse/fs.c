@@ -1,6 +1,8 @@
 /*
  * Helpers that every kind of node needs: attributes, directory buffers, errors.
  */
+#include "config.h"
+
 #include "fs.h"
 #include "error_map.h"
 

@@ -4,6 +4,8 @@
  * Ids with a slot belong to a view, the others to the node table.  What writes
  * is in staging_ops.c.
  */
+#include "config.h"
+
 #include "fs.h"
 #include "staging_fs.h"
 

@@ -4,6 +4,8 @@
  * Of other users' processes an ordinary user learns little; what cannot be read
  * is left out.  Nothing here asks the filesystem itself, which may hang.
  */
+#include "config.h"
+
 #include "holders.h"
 
 #include <dirent.h>

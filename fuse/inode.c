@@ -1,6 +1,8 @@
 /*
  * Numbers that name things of the mount without a table.
  */
+#include "config.h"
+
 #include "inode.h"
 
 #define SLOT_SHIFT 48

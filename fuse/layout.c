@@ -1,6 +1,8 @@
 /*
  * Fixed directories and links.  They never change, so the kernel keeps them.
  */
+#include "config.h"
+
 #include "layout.h"
 
 #include <stdlib.h>

@@ -4,6 +4,8 @@
  * A list is written to an unnamed file when somebody looks it up, since its
  * size has to be told before it is read.
  */
+#include "config.h"
+
 #include "error_map.h"
 #include "layout.h"
 

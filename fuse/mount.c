@@ -6,6 +6,8 @@
  * there, the connection was cut, and nothing may be committed.  auto_unmount is
  * never used: a mount whose process died has to fail, not to look empty.
  */
+#include "config.h"
+
 #include "browse_fs.h"
 #include "error_map.h"
 #include "fs.h"

@@ -1,6 +1,8 @@
 /*
  * Finding mounts, and detaching them.
  */
+#include "config.h"
+
 #include "mountinfo.h"
 #include "error_map.h"
 
@@ -15,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -183,7 +184,6 @@ int mountinfo_resolve(const char *path, char **out_path)
 bool mountinfo_is_dead(const char *path)
 {
 	struct pollfd answer = { .events = POLLIN };
-	struct stat st;
 	int fds[2];
 	pid_t child;
 	char is_dead = 0;
@@ -193,7 +193,9 @@ bool mountinfo_is_dead(const char *path)
 	child = fork();
 	if (child == 0) {
 		if (fork() == 0) { /* an orphan: nobody has to wait for it */
-			is_dead = stat(path, &st) < 0 && errno == ENOTCONN;
+			/* Unlike attributes this is never answered by a cache. */
+			is_dead = open(path, O_RDONLY | O_DIRECTORY) < 0 &&
+				  errno == ENOTCONN;
 			if (write(fds[1], &is_dead, 1) < 0)
 				_exit(1);
 		}

@@ -4,6 +4,8 @@
  * Ids count up and are not used again, so that the kernel never takes a new
  * node for an old one.
  */
+#include "config.h"
+
 #include "node.h"
 #include "incr.h"
 #include "inode.h"

@@ -5,6 +5,8 @@
  * of the view below follow, without those that are staged.  Attributes are not
  * sent along: the kernel may not keep them.
  */
+#include "config.h"
+
 #include "output_fs.h"
 
 #include <dirent.h>

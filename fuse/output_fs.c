@@ -4,6 +4,8 @@
  * A staged file is opened for each read and closed again: a descriptor that
  * stayed open would count as a user of the file when the build is committed.
  */
+#include "config.h"
+
 #include "output_fs.h"
 #include "error_map.h"
 

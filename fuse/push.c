@@ -11,6 +11,8 @@
  * file is the one at which the last run of the view stopped, somebody reads the
  * files in order: the window grows, over following frames.
  */
+#include "config.h"
+
 #include "push.h"
 #include "fs.h"
 

@@ -6,6 +6,8 @@
  * tries again for a moment before it sleeps: the next request of a busy client
  * comes within microseconds, and waking up costs more than answering.
  */
+#include "config.h"
+
 #include "serve.h"
 
 #include <errno.h>

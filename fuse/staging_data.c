@@ -1,6 +1,8 @@
 /*
  * The operations that write data and attributes of staged files.
  */
+#include "config.h"
+
 #include "output_fs.h"
 #include "staging_fs.h"
 

@@ -4,6 +4,8 @@
  * Nothing is kept by the kernel without asking, since the same directory may be
  * written in the spool.
  */
+#include "config.h"
+
 #include "staging_fs.h"
 #include "inode.h"
 #include "output_fs.h"

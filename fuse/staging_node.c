@@ -5,6 +5,8 @@
  * descriptors: a node has the names under which it was looked up, and its path
  * is put together from them.  All calls here hold the lock of the staging.
  */
+#include "config.h"
+
 #include "error_map.h"
 #include "inode.h"
 #include "output_fs.h"

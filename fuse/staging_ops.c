@@ -5,6 +5,8 @@
  * What is made belongs to the caller: a process that serves many users as root
  * gives it away.
  */
+#include "config.h"
+
 #include "output_fs.h"
 #include "staging_fs.h"
 

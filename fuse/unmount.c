@@ -1,6 +1,8 @@
 /*
  * Unmounting, and telling our mounts from others.
  */
+#include "config.h"
+
 #include "error_map.h"
 #include "holders.h"
 #include "mount.h"

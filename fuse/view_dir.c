@@ -5,6 +5,8 @@
  * of them.  The listing is kept between the two, for the few directories that
  * are listed at the moment; one that was dropped is found again by its cookie.
  */
+#include "config.h"
+
 #include "fs.h"
 
 #include <errno.h>

@@ -4,6 +4,8 @@
  * Since a view never changes, the kernel may keep all it was told: attributes,
  * entries, absent names, directories and pages.
  */
+#include "config.h"
+
 #include "view_fs.h"
 #include "fs.h"
 

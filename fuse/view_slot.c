@@ -4,6 +4,8 @@
  * Slots are found without a lock, by the id of a node.  A slot is freed only
  * when the kernel knows none of its nodes, so that no request can be under way.
  */
+#include "config.h"
+
 #include "fs.h"
 
 #include <stdlib.h>
