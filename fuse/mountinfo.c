@@ -194,8 +194,12 @@ bool mountinfo_is_dead(const char *path)
 	if (child == 0) {
 		if (fork() == 0) { /* an orphan: nobody has to wait for it */
 			/* Unlike attributes this is never answered by a cache. */
-			is_dead = open(path, O_RDONLY | O_DIRECTORY) < 0 &&
-				  errno == ENOTCONN;
+			int fd = open(path, O_RDONLY | O_DIRECTORY);
+
+			is_dead = fd < 0 && errno == ENOTCONN;
+			/* Who gets the answer may unmount at once. */
+			if (fd >= 0)
+				(void)close(fd);
 			if (write(fds[1], &is_dead, 1) < 0)
 				_exit(1);
 		}
