@@ -395,7 +395,7 @@ class History:
             compare.failure("run", refused,
                             self.real.run(transform, flags, job), 125)
             return
-        if plan.decision != "incremental" or any(
+        if "p" in flags or plan.decision != "incremental" or any(
                 o.type == SNAPSHOT for o in plan.outputs.values()):
             flags = flags.replace("k", "")
         job = self.job_of(rng, plan)
