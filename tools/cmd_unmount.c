@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct unmount_options {
 	bool is_abort, is_lazy;
@@ -41,19 +42,40 @@ static int open_mounted(struct cli *cli, const struct incr_mount_info *mount)
 	return find_store(cli);
 }
 
+/* Owned; NULL with @err filled. */
+static char *abort_path(struct cli *cli, const struct incr_mount_info *mount)
+{
+	char *path;
+
+	if (asprintf(&path, "%s/.incr/abort", mount->mountpoint) >= 0)
+		return path;
+	(void)fail_nomem(&cli->err);
+	return NULL;
+}
+
 static int mark_abort(struct cli *cli, const struct incr_mount_info *mount)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = abort_path(cli, mount);
 	_cleanup_fd_ int fd = -1;
 
-	if (asprintf(&path, "%s/.incr/abort", mount->mountpoint) < 0) {
-		path = NULL;
-		return fail_nomem(&cli->err);
-	}
+	if (!path)
+		return cli->err.code;
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fail_errno(&cli->err, path, "cannot mark the abort");
 	return 0;
+}
+
+/* It stays mounted, so a later unmount is to commit again. */
+static void unmark_abort(struct cli *cli, const struct incr_mount_info *mount)
+{
+	struct incr_error busy = cli->err;
+	_cleanup_free_ char *path = abort_path(cli, mount);
+	_cleanup_free_ char *marker = path ? realpath(path, NULL) : NULL;
+
+	if (marker)
+		(void)unlink(marker);
+	cli->err = busy;
 }
 
 /* Has its process ended with it? */
@@ -175,6 +197,8 @@ static int run_unmount(struct cli *cli, void *options)
 		r = mark_abort(cli, &mount);
 	if (r == 0)
 		r = incr_unmount(path, o->is_lazy, &cli->err);
+	if (r < 0 && o->is_abort && !mount.is_dead)
+		unmark_abort(cli, &mount);
 	if (r < 0 || mount.build == 0)
 		return r;
 	return finish_build(cli, o, &mount);

@@ -19,6 +19,7 @@
 #include "plan_text.h"
 #include "serve.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -71,11 +72,61 @@ static void drop_build(struct mount_daemon *d)
 		(void)incr_build_abort(d->build, false, -1, &info, &ignored);
 }
 
+static bool is_empty(DIR *dir)
+{
+	struct dirent *entry;
+
+	while ((entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 &&
+		    strcmp(entry->d_name, "..") != 0)
+			return false;
+	return true;
+}
+
+/*
+ * What incr_mount_build() would refuse, found before a build is begun and
+ * waits for the outputs. A dead mount of ours is none: it will be replaced.
+ */
+static int check_mountpoint(struct mount_daemon *d)
+{
+	const char *path = d->mount.mountpoint;
+	struct incr_error *err = &d->cli->err;
+	struct incr_mount_info info = { 0 };
+	bool is_mounted, is_dead, has_entries;
+	DIR *dir;
+	int r = incr_mount_identify(path, &info, err);
+
+	if (r < 0)
+		return r;
+	is_mounted = info.is_mounted;
+	is_dead = info.is_dead;
+	incr_mount_info_release(&info);
+	if (is_dead)
+		return 0;
+	if (is_mounted)
+		return fail(err, INCR_E_INVALID, "mounted", path,
+			    "something is mounted there");
+	dir = opendir(path);
+	if (!dir && errno == ENOTDIR)
+		return fail(err, INCR_E_INVALID, "not-a-directory", path,
+			    "the mount point is no directory");
+	if (!dir)
+		return fail_errno(err, path, "cannot read the mount point");
+	has_entries = !is_empty(dir);
+	(void)closedir(dir);
+	if (has_entries)
+		return fail(err, INCR_E_INVALID, "mountpoint-not-empty", path,
+			    "the mount point is not empty");
+	return 0;
+}
+
 static int start(struct mount_daemon *d, struct incr_mount **out_mount)
 {
 	struct cli *cli = d->cli;
 	int r = find_store(cli);
 
+	if (r == 0)
+		r = check_mountpoint(d);
 	if (r == 0 && d->transform)
 		r = begin_build(d);
 	if (r < 0) {
@@ -91,7 +142,7 @@ static int start(struct mount_daemon *d, struct incr_mount **out_mount)
 				      out_mount, &cli->err);
 	if (r < 0)
 		drop_build(d);
-	if (r == INCR_E_UNSUPPORTED)
+	if (r == INCR_E_UNSUPPORTED || r == INCR_E_IO)
 		fail_hint(&cli->err,
 			  "incrctl run --view=copy works without a mount");
 	return r;

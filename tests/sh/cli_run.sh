@@ -109,7 +109,7 @@ t_out "directories and placeholders" "same same same same same {out.staging} {in
 	for pair in "$INCR_ADDED_IN=$1" "$INCR_PREVIOUS_IN=$2" "$INCR_CURRENT_IN=$3" "$INCR_OUT_OUT=$4" "$INCR_MOUNT/in=$INCR_IN_IN"; do
 		[ "${pair%%=*}" = "${pair#*=}" ] && printf "same "
 	done; echo "$5" "$6" "$7"' \
-	sh {in.added} {in.previous} {in.current} {out.staging} '{{out.staging}' {in.nothing} {}
+	sh '{in.added}' '{in.previous}' '{in.current}' '{out.staging}' '{{out.staging}' '{in.nothing}' '{}'
 t_out "--no-replace" "{in.added}" run --force --no-replace -- echo '{in.added}'
 [ $view = copy ] || t_out "views are read-only" "read-only" run --force -- sh -c \
 	'touch "$INCR_ADDED_IN/x" 2>/dev/null && echo writable || echo read-only'
