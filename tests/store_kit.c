@@ -39,19 +39,20 @@ int store_kit_reopen_with(struct store_kit *k, const struct incr_io *io,
 {
 	incr_store_close(k->st);
 	k->st = NULL;
+	k->io = io;
 	return store_open_with(io, k->path, options, &k->st, store_kit_err(k));
 }
 
 int store_kit_reopen(struct store_kit *k)
 {
-	return store_kit_reopen_with(k, &io_posix, NULL);
+	return store_kit_reopen_with(k, k->io, NULL);
 }
 
 bool store_kit_init_with(struct store_kit *k, const struct incr_io *io)
 {
 	*k = (struct store_kit){ 0 };
 	snprintf(k->path, sizeof(k->path), "%s/store", testing_tmpdir());
-	if (incr_store_init(k->path, &k->err) < 0 ||
+	if (store_init_with(io, k->path, &k->err) < 0 ||
 	    store_kit_reopen_with(k, io, NULL) < 0 ||
 	    incr_dataset_create(k->st, "data", NULL, NULL, &k->dataset,
 				&k->err) < 0) {
@@ -435,6 +436,24 @@ const struct incr_io *store_kit_counting_io(void)
 	io.mkdir_at = count_mkdir;
 	io.truncate = count_truncate;
 	io.open_at = count_open;
+	return &io;
+}
+
+static int skip_sync(const struct incr_io *io, int fd)
+{
+	(void)io;
+	(void)fd;
+	return 0;
+}
+
+const struct incr_io *store_kit_quick_io(void)
+{
+	static struct incr_io io;
+
+	io = io_posix;
+	io.fdatasync = skip_sync;
+	io.fsync = skip_sync;
+	io.fsync_dir = skip_sync;
 	return &io;
 }
 

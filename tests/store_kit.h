@@ -15,6 +15,7 @@
 
 struct store_kit {
 	struct incr_store *st; /* owned */
+	const struct incr_io *io; /* of the last open */
 	char path[512]; /* of the store */
 	uint64_t dataset; /* "data" */
 	struct incr_error err; /* of the last call that took it */
@@ -26,7 +27,7 @@ bool store_kit_init(struct store_kit *k);
 /* The same over another io table. */
 bool store_kit_init_with(struct store_kit *k, const struct incr_io *io);
 void store_kit_release(struct store_kit *k);
-/* Close and open again; a code. */
+/* Close and open again, with the same io table; a code. */
 int store_kit_reopen(struct store_kit *k);
 int store_kit_reopen_with(struct store_kit *k, const struct incr_io *io,
 			  const struct incr_store_options *options);
@@ -70,6 +71,9 @@ struct store_calls {
 };
 extern struct store_calls store_calls;
 const struct incr_io *store_kit_counting_io(void);
+
+/* An io table that leaves out every sync: for tests that are about something else. */
+const struct incr_io *store_kit_quick_io(void);
 
 /* Seed of a random test, printed: INCR_TEST_SEED or the time. */
 uint64_t store_kit_seed(void);
