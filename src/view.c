@@ -199,32 +199,38 @@ static size_t parts_length(const char *path, size_t length, unsigned depth)
 	return i;
 }
 
+static int no_such_place(struct incr_error *err)
+{
+	return incr_fail(err, INCR_E_RANGE, NULL, NULL,
+			 "no such place in the view");
+}
+
 static int at_place(struct incr_view *v, struct iter *it, size_t source,
 		    uint64_t place, uint8_t depth, struct incr_node *out_node,
 		    struct incr_error *err)
 {
-	struct view_walk w = { .view = v, .place = place };
-	const struct table_entry *e = &it->entry;
+	struct view_walk w;
+	size_t length;
 	int r = index_sources_goto(v->sources, source, it, PLACE_BLOCK(place),
 				   PLACE_INDEX(place), err);
 
+	w.view = v;
+	w.it = it;
+	w.place = place;
+	if (r == 0)
+		r = view_walk_stand(&w, err);
 	if (r == INCR_E_CORRUPT)
 		index_sources_damaged(v->sources);
 	if (r < 0)
 		return r;
-	if (e->key_size < v->prefix.size + 9 ||
-	    memcmp(e->key, v->prefix.bytes, v->prefix.size) != 0)
-		return incr_fail(err, INCR_E_RANGE, NULL, NULL,
-				 "no such place in the view");
-	w.path = (const char *)e->key + v->prefix.size;
-	w.path_length = e->key_size - v->prefix.size - 9;
-	w.txn = ~get_be64(e->key + e->key_size - 8);
-	w.value = e->value;
-	w.value_size = e->value_size;
+	if (r == 1)
+		return no_such_place(err);
 	if (!depth)
 		return view_walk_node(&w, out_node, err);
-	return view_walk_directory(
-		&w, parts_length(w.path, w.path_length, depth), out_node, err);
+	length = parts_length(w.path, w.path_length, depth);
+	if (length == w.path_length)
+		return no_such_place(err);
+	return view_walk_directory(&w, length, out_node, err);
 }
 
 int incr_view_at(struct incr_view *v, uint64_t place, uint8_t depth,
@@ -235,8 +241,7 @@ int incr_view_at(struct incr_view *v, uint64_t place, uint8_t depth,
 	int r;
 
 	if (!v->sources || source >= v->sources->n)
-		return incr_fail(err, INCR_E_RANGE, NULL, NULL,
-				 "no such place in the view");
+		return no_such_place(err);
 	r = index_sources_iter_one(v->sources, source, &it, err);
 	return r < 0 ? r : at_place(v, it, source, place, depth, out_node, err);
 }

@@ -54,6 +54,8 @@ int view_walk_next(struct view_walk *w, struct incr_error *err);
 /* Exactly @path: 0, or 1 when the view does not have it. */
 int view_walk_find(struct view_walk *w, const void *path, size_t length,
 		   struct incr_error *err);
+/* Take the version that w->it stands at: 0, or 1 when the view does not count it. */
+int view_walk_stand(struct view_walk *w, struct incr_error *err);
 /* The version that the walk stands at. */
 int view_walk_version(const struct view_walk *w, struct version *out,
 		      struct incr_error *err);

@@ -223,6 +223,23 @@ int view_walk_find(struct view_walk *w, const void *path, size_t length,
 	return w->it ? noted(w, find(w, path, length, err)) : 1;
 }
 
+int view_walk_stand(struct view_walk *w, struct incr_error *err)
+{
+	enum manifest_op op;
+	bool counts;
+	int r;
+
+	if (!is_within(w))
+		return 1;
+	parse_key(w);
+	r = judge(w, &counts, &op, err);
+	if (r < 0)
+		return r;
+	w->value = w->it->entry.value;
+	w->value_size = w->it->entry.value_size;
+	return counts && op == MANIFEST_PUT ? 0 : 1;
+}
+
 int view_walk_version(const struct view_walk *w, struct version *out,
 		      struct incr_error *err)
 {
