@@ -219,12 +219,12 @@ bool mountinfo_is_dead(const char *path)
 /* Run fusermount3 and keep what it says. */
 static int run_fusermount(const char *path, bool is_lazy, char **out_text)
 {
-	char *argv[] = { "fusermount3",
-			 "-u",
-			 is_lazy ? "-z" : "--",
-			 is_lazy ? "--" : (char *)path,
-			 is_lazy ? (char *)path : NULL,
-			 NULL };
+	const char *argv[] = { "fusermount3",
+			       "-u",
+			       is_lazy ? "-z" : "--",
+			       is_lazy ? "--" : path,
+			       is_lazy ? path : NULL,
+			       NULL };
 	posix_spawn_file_actions_t actions;
 	char text[1024];
 	ssize_t n;
@@ -236,7 +236,8 @@ static int run_fusermount(const char *path, bool is_lazy, char **out_text)
 		return -errno;
 	(void)posix_spawn_file_actions_init(&actions);
 	(void)posix_spawn_file_actions_adddup2(&actions, fds[1], STDERR_FILENO);
-	r = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+	/* the prototype is older than const; nothing writes to the words */
+	r = posix_spawnp(&pid, argv[0], &actions, NULL, (char **)argv, environ);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	(void)close(fds[1]);
 	while (r == 0 && used < sizeof(text) - 1 &&
