@@ -42,7 +42,7 @@ def play(steps):
     """(number of steps done, None), or with the failure as text and the
     script of commands."""
     backend = new_backend()
-    done = 0
+    done, code = 0, 0
     try:
         history = History(backend, isinstance(backend, Driver))
         for kind, seed in steps:
@@ -52,7 +52,9 @@ def play(steps):
     except Mismatch as mismatch:
         return done, str(mismatch), backend.script
     finally:
-        backend.close()
+        code = backend.close()
+    if code:
+        return done, "the driver ended with status %d" % code, backend.script
     return done, None, None
 
 
