@@ -70,6 +70,15 @@ int build_open_views(struct incr_build *b, struct plan_views *opened,
 		     struct incr_error *err);
 void build_close_views(struct incr_build *b);
 
+/*
+ * Read the sealed outputs that are kept and commit them; build_outputs.c.
+ * b->info says what was committed.  On failure nothing was, b->info is as it
+ * was, and the error lists the collisions of all outputs.
+ */
+int build_commit_outputs(struct incr_build *b,
+			 const struct incr_commit_build_options *options,
+			 struct incr_error *err);
+
 /* The definition in the newest committed record: 0, 1 when none was committed; INCR_E_NOTFOUND. */
 int build_find_recorded(struct incr_store *st, const char *transform,
 			struct incr_transform *out, struct incr_error *err);
