@@ -3,8 +3,8 @@
  */
 #include "config.h"
 
-#include "mountinfo.h"
 #include "error_map.h"
+#include "mountinfo.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -178,6 +178,22 @@ int mountinfo_resolve(const char *path, char **out_path)
 }
 
 /*
+ * Ask for something that is never answered by a cache, and tell the other end
+ * of the pipe.  The directory is closed before that: the mount may be unmounted
+ * next.
+ */
+static void answer_dead(const char *path, int pipe_fd)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char is_dead = fd < 0 && errno == ENOTCONN;
+
+	if (fd >= 0)
+		(void)close(fd);
+	if (write(pipe_fd, &is_dead, 1) < 0)
+		_exit(1);
+}
+
+/*
  * The question goes to a process of its own, since nothing can call back one
  * that waits for a mount that hangs.
  */
@@ -192,17 +208,8 @@ bool mountinfo_is_dead(const char *path)
 		return false;
 	child = fork();
 	if (child == 0) {
-		if (fork() == 0) { /* an orphan: nobody has to wait for it */
-			/* Unlike attributes this is never answered by a cache. */
-			int fd = open(path, O_RDONLY | O_DIRECTORY);
-
-			is_dead = fd < 0 && errno == ENOTCONN;
-			/* Who gets the answer may unmount at once. */
-			if (fd >= 0)
-				(void)close(fd);
-			if (write(fds[1], &is_dead, 1) < 0)
-				_exit(1);
-		}
+		if (fork() == 0) /* an orphan: nobody has to wait for it */
+			answer_dead(path, fds[1]);
 		_exit(0);
 	}
 	(void)close(fds[1]);
@@ -219,12 +226,9 @@ bool mountinfo_is_dead(const char *path)
 /* Run fusermount3 and keep what it says. */
 static int run_fusermount(const char *path, bool is_lazy, char **out_text)
 {
-	const char *argv[] = { "fusermount3",
-			       "-u",
-			       is_lazy ? "-z" : "--",
-			       is_lazy ? "--" : path,
-			       is_lazy ? path : NULL,
-			       NULL };
+	const char *argv[] = { "fusermount3",	      "-u",
+			       is_lazy ? "-z" : "--", is_lazy ? "--" : path,
+			       is_lazy ? path : NULL, NULL };
 	posix_spawn_file_actions_t actions;
 	char text[1024];
 	ssize_t n;
