@@ -1,0 +1,661 @@
+/*
+ * The derived index: flushed and merged by many, damaged, deleted, ahead of
+ * the log; and that looking up never gives anything but the truth.
+ */
+#include "config.h"
+
+#include "index_files.h"
+#include "store_kit.h"
+#include "testing.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static size_t n_tables(struct store_kit *k)
+{
+	return k->st->index->n_tables;
+}
+
+static int flush(struct store_kit *k)
+{
+	return index_flush(k->st->index, store_kit_err(k));
+}
+
+static void commit_n(struct store_kit *k, int from, int to)
+{
+	char files[64];
+
+	for (int i = from; i < to; i++) {
+		snprintf(files, sizeof(files), "d%d/f%d=%d", i % 10, i, i);
+		if (!store_kit_commit(k, INCR_APPEND, NULL, files)) {
+			CHECK_STR_EQ("", k->err.message);
+			return;
+		}
+	}
+}
+
+static void check_n_files(struct store_kit *k, uint64_t want)
+{
+	struct incr_branch_info info;
+	struct incr_view_iter *it;
+	struct incr_node node = INCR_NODE_INIT;
+	struct incr_view *v;
+	uint64_t n = 0;
+	int r;
+
+	REQUIRE_OK(incr_branch_find(k->st, k->dataset, NULL, &info,
+				    store_kit_err(k)));
+	CHECK_INT_EQ(want, info.view_files);
+	REQUIRE_OK(incr_view_open(k->st, k->dataset, info.head, &v, NULL));
+	incr_branch_info_release(&info);
+	REQUIRE_OK(incr_view_iter_new(v, NULL, 0, &it, NULL));
+	while ((r = incr_view_iter_next(it, &node, &k->err)) == 0)
+		n++;
+	CHECK_INT_EQ(1, r);
+	CHECK_INT_EQ(want, n);
+	incr_view_iter_free(it);
+	incr_node_release(&node);
+	incr_view_unref(v);
+}
+
+/* An index of its own, without a log. */
+static bool bare_index(struct index **out_index, int *out_dirfd)
+{
+	struct index_options options = { .io = &io_posix,
+					 .tag = 42,
+					 .is_writable = true };
+	int dirfd = open(testing_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	CHECK(fd >= 0);
+	(void)close(fd);
+	options.store_dirfd = *out_dirfd = dirfd;
+	options.cache = block_cache_new(1 << 20);
+	return testing_err_eq(0, index_open(&options, out_index, NULL), "0",
+			      "index_open", __FILE__, __LINE__);
+}
+
+static void close_bare(struct index *ix, int dirfd)
+{
+	struct block_cache *cache = ix->options.cache;
+
+	index_close(ix);
+	block_cache_free(cache);
+	(void)close(dirfd);
+}
+
+/* ---- the index alone, against an array ---- */
+
+#define N_KEYS 300
+
+static void check_keys(struct index *ix, const uint32_t *want)
+{
+	_cleanup_buf_ struct buf value = BUF_INIT;
+
+	for (uint32_t key = 0; key < N_KEYS; key++) {
+		uint8_t bytes[4];
+		int r;
+
+		put_u32(bytes, key);
+		r = index_get(ix, bytes, 4, &value, NULL);
+		if (r != !want[key] ||
+		    (r == 0 && get_u32(value.data) != want[key])) {
+			CHECK_INT_EQ(want[key], r);
+			return;
+		}
+	}
+}
+
+static void check_walk(struct index *ix, const uint32_t *want)
+{
+	_cleanup_iter_ struct iter *it = NULL;
+	uint32_t n = 0, n_want = 0;
+	int r;
+
+	for (uint32_t key = 0; key < N_KEYS; key++)
+		n_want += want[key] != 0;
+	REQUIRE_OK(index_iter(ix, &it, NULL));
+	for (r = it->seek(it, "", 0, NULL); r == 0; r = it->next(it, NULL))
+		n++;
+	CHECK_INT_EQ(1, r);
+	CHECK_INT_EQ(n_want, n);
+}
+
+static void test_index__random_puts_deletes_flushes__equals_array(void)
+{
+	uint32_t want[N_KEYS] = { 0 };
+	uint64_t random = store_kit_seed();
+	struct index *ix;
+	int dirfd;
+
+	REQUIRE(bare_index(&ix, &dirfd));
+	for (uint32_t i = 1; i <= 12000; i++) {
+		uint32_t key = (uint32_t)store_kit_random(&random, N_KEYS);
+		uint8_t k[4], v[4];
+
+		put_u32(k, key);
+		put_u32(v, i);
+		want[key] = store_kit_random(&random, 3) ? i : 0;
+		CHECK_OK(want[key] ? index_put(ix, k, 4, v, 4, NULL) :
+				     index_delete(ix, k, 4, NULL));
+		if (!store_kit_random(&random, 40)) {
+			struct index_sources *s;
+
+			/* as a view does */
+			CHECK_OK(index_freeze(ix, &s, NULL));
+			CHECK(s->n <= INDEX_SOURCES_MAX);
+			index_sources_unref(s);
+		}
+		ix->position.position = i;
+		if (!store_kit_random(&random, 300))
+			CHECK_OK(index_flush(ix, NULL));
+		if (!store_kit_random(&random, 500)) {
+			check_keys(ix, want);
+			check_walk(ix, want);
+		}
+	}
+	check_keys(ix, want);
+	close_bare(ix, dirfd);
+}
+
+static void test_index_collect__put_meanwhile__is_not_seen(void)
+{
+	struct index *ix;
+	struct iter *it;
+	uint8_t key[2] = { 'k', 0 };
+	int dirfd, n = 0, r;
+
+	REQUIRE(bare_index(&ix, &dirfd));
+	for (; key[1] < 20; key[1]++)
+		CHECK_OK(index_put(ix, key, 2, "v", 1, NULL));
+	CHECK_OK(index_put(ix, "l", 1, "v", 1, NULL));
+	REQUIRE_OK(index_collect(ix, "k", 1, &it, NULL));
+	for (r = it->seek(it, "", 0, NULL); r == 0; r = it->next(it, NULL)) {
+		key[1]++;
+		CHECK_OK(index_put(ix, key, 2, "v", 1, NULL));
+		CHECK_OK(index_delete(ix, it->entry.key, it->entry.key_size,
+				      NULL));
+		n++;
+	}
+	CHECK_INT_EQ(20, n);
+	iter_free(it);
+	close_bare(ix, dirfd);
+}
+
+/* ---- flushing ---- */
+
+static void test_index_flush__names_that_were_deleted__stay_away(void)
+{
+	struct incr_branch_info branch;
+	struct incr_dataset_info dataset;
+	struct store_kit k;
+	uint64_t id;
+	char name[16];
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	commit_n(&k, 0, 400);
+	CHECK_OK(incr_branch_create(k.st, k.dataset, "b", NULL, 0, NULL));
+	CHECK_OK(incr_dataset_create(k.st, "gone", NULL, NULL, &id, NULL));
+	CHECK_OK(flush(&k));
+	CHECK_OK(incr_branch_delete(k.st, k.dataset, "b", NULL));
+	CHECK_OK(incr_dataset_delete(k.st, id, NULL));
+	/* newer tables over the one that still has the names */
+	for (int i = 0; i < 12; i++) {
+		CHECK_OK(flush(&k));
+		snprintf(name, sizeof(name), "n%d", i);
+		CHECK_OK(incr_branch_create(k.st, k.dataset, name, NULL, 0,
+					    NULL));
+	}
+	CHECK(n_tables(&k) > 1);
+	for (int i = 0; i < 2; i++) {
+		CHECK_ERR(INCR_E_NOTFOUND,
+			  incr_branch_find(k.st, k.dataset, "b", &branch,
+					   NULL));
+		CHECK_ERR(INCR_E_NOTFOUND,
+			  incr_dataset_find(k.st, "gone", &dataset, NULL));
+		CHECK_OK(store_kit_reopen(&k));
+	}
+	check_n_files(&k, 400);
+	store_kit_release(&k);
+}
+
+static void test_index_flush__many_commits__few_tables(void)
+{
+	struct store_kit k;
+	size_t most = 0, n_files;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	for (int i = 0; i < 5000; i += 10) {
+		commit_n(&k, i, i + 10);
+		CHECK_OK(flush(&k));
+		if (n_tables(&k) > most)
+			most = n_tables(&k);
+	}
+	/* each table four times the next: 4^6 flushes and more */
+	CHECK(most <= 8);
+	store_kit_size(&k, "index", &n_files);
+	CHECK_INT_EQ(n_tables(&k) + 1, n_files);
+	CHECK_OK(store_kit_reopen(&k));
+	check_n_files(&k, 5000);
+	store_kit_release(&k);
+}
+
+static void test_index_flush__leftovers_of_a_crash__are_removed(void)
+{
+	static const char *const left[] = {
+		"store/index/00000000deadbeef.table",
+		"store/index/current.0123456789abcdef.tmp",
+	};
+	struct store_kit k;
+	size_t n;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	for (int i = 0; i < 2; i++) {
+		commit_n(&k, i, i + 1);
+		for (size_t j = 0; j < 2; j++)
+			store_kit_write(left[j], "junk", 4);
+		CHECK_OK(flush(&k));
+		store_kit_size(&k, "index", &n);
+		CHECK_INT_EQ(n_tables(&k) + 1, n);
+		CHECK_OK(store_kit_reopen(&k));
+	}
+	store_kit_release(&k);
+}
+
+static void test_index_flush__two_handles__build_on_each_other(void)
+{
+	struct store_kit a, b;
+
+	REQUIRE(store_kit_init_with(&a, store_kit_quick_io()));
+	b = a;
+	b.st = NULL;
+	REQUIRE_OK(store_kit_reopen(&b));
+	for (int i = 0; i < 60; i++) {
+		struct store_kit *writer = i % 2 ? &a : &b;
+		struct store_kit *other = i % 2 ? &b : &a;
+
+		commit_n(writer, 3 * i, 3 * i + 3);
+		CHECK_OK(flush(writer));
+		CHECK_INT_EQ(writer->st->index->checkpoint.position,
+			     writer->st->index->position.position);
+		if (i % 5 == 0)
+			CHECK_OK(incr_store_refresh(other->st, NULL));
+	}
+	CHECK_OK(flush(&a));
+	CHECK_OK(flush(&b));
+	CHECK_INT_EQ(0, a.st->index->n_frozen);
+	check_n_files(&a, 180);
+	CHECK_OK(incr_store_refresh(b.st, NULL));
+	check_n_files(&b, 180);
+	incr_store_close(b.st);
+	free(b.text);
+	CHECK_OK(store_kit_reopen(&a));
+	check_n_files(&a, 180);
+	store_kit_release(&a);
+}
+
+static void test_index_adopt__reader_of_many_commits__stays_small(void)
+{
+	struct incr_store_options options = { .is_readonly = true };
+	struct store_kit writer, reader;
+
+	REQUIRE(store_kit_init_with(&writer, store_kit_quick_io()));
+	reader = writer;
+	reader.st = NULL;
+	REQUIRE_OK(store_kit_reopen_with(&reader, &io_posix, &options));
+	for (int i = 0; i < 30; i++) {
+		commit_n(&writer, 100 * i, 100 * i + 100);
+		CHECK_OK(flush(&writer));
+		CHECK_OK(incr_store_refresh(reader.st, NULL));
+		CHECK(memtable_n_entries(reader.st->index->active) <
+		      2 * INDEX_FLUSH_ENTRIES);
+	}
+	CHECK(reader.st->index->checkpoint_id != 0);
+	check_n_files(&reader, 3000);
+	incr_store_close(reader.st);
+	free(reader.text);
+	store_kit_release(&writer);
+}
+
+/* ---- several processes ---- */
+
+#define N_WRITERS 4
+#define N_EACH 60
+
+static int write_and_flush(const char *path, int writer)
+{
+	struct store_kit k = { .io = &io_posix };
+	struct incr_store_options options = { .wait_ms = 60000 };
+	struct incr_dataset_info info;
+	char files[64];
+
+	snprintf(k.path, sizeof(k.path), "%s", path);
+	if (store_kit_reopen_with(&k, store_kit_quick_io(), &options) < 0 ||
+	    incr_dataset_find(k.st, "data", &info, NULL) < 0)
+		return 1;
+	k.dataset = info.id;
+	incr_dataset_info_release(&info);
+	for (int i = 0; i < N_EACH; i++) {
+		snprintf(files, sizeof(files), "w%d/f%d=%d", writer, i, i);
+		if (!store_kit_commit(&k, INCR_APPEND, NULL, files)) {
+			fprintf(stderr, "%s: %s\n", k.err.word, k.err.message);
+			return 2;
+		}
+		if (i % 3 == writer % 3 && flush(&k) < 0)
+			return 3;
+		/* what was committed is there at once, and so is all before */
+		if (i % 10 == 0 &&
+		    store_kit_reopen_with(&k, k.io, &options) < 0)
+			return 4;
+	}
+	store_kit_release(&k);
+	return 0;
+}
+
+static int read_until(const char *path, int stop_fd)
+{
+	struct store_kit k = { .io = &io_posix };
+	struct incr_store_options options = { .is_readonly = true };
+	uint64_t before = 0;
+	char byte;
+
+	snprintf(k.path, sizeof(k.path), "%s", path);
+	(void)fcntl(stop_fd, F_SETFL, O_NONBLOCK);
+	k.dataset = 1;
+	while (read(stop_fd, &byte, 1) != 0) {
+		struct incr_branch_info info;
+
+		if (store_kit_reopen_with(&k, &io_posix, &options) < 0) {
+			fprintf(stderr, "reader: %s\n", k.err.message);
+			return 5;
+		}
+		if (incr_branch_find(k.st, 1, NULL, &info, &k.err) < 0)
+			return 6;
+		if (info.view_files < before ||
+		    strstr(store_kit_view(&k, info.head), "!"))
+			return 7;
+		before = info.view_files;
+		incr_branch_info_release(&info);
+	}
+	store_kit_release(&k);
+	return 0;
+}
+
+static void test_index_flush__many_processes__nothing_is_lost(void)
+{
+	struct store_kit k;
+	pid_t pids[N_WRITERS + 1];
+	int stop[2], status;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	CHECK_INT_EQ(0, pipe(stop));
+	incr_store_close(k.st);
+	k.st = NULL;
+	fflush(NULL);
+	for (int i = 0; i <= N_WRITERS; i++) {
+		pids[i] = fork();
+		if (pids[i])
+			continue;
+		(void)close(stop[1]);
+		_exit(i < N_WRITERS ? write_and_flush(k.path, i) :
+				      read_until(k.path, stop[0]));
+	}
+	(void)close(stop[0]);
+	for (int i = 0; i <= N_WRITERS; i++) {
+		if (i == N_WRITERS)
+			(void)close(stop[1]);
+		CHECK_INT_EQ(pids[i], waitpid(pids[i], &status, 0));
+		CHECK_INT_EQ(0, status);
+	}
+	REQUIRE_OK(store_kit_reopen(&k));
+	check_n_files(&k, (uint64_t)N_WRITERS * N_EACH);
+	store_kit_release(&k);
+}
+
+/* ---- what does not belong ---- */
+
+static void copy_file(const char *from, const char *to)
+{
+	char command[2048];
+
+	snprintf(command, sizeof(command), "cp -r '%s/%s' '%s/%s'",
+		 testing_tmpdir(), from, testing_tmpdir(), to);
+	CHECK_INT_EQ(0, system(command));
+}
+
+static void test_index_open__checkpoint_of_another_store__is_refused(void)
+{
+	struct store_kit k;
+	char *other = store_kit_path("other");
+	struct incr_store *st;
+	uint64_t id;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	CHECK_OK(incr_store_init(other, NULL));
+	CHECK_OK(incr_store_open(other, NULL, &st, NULL));
+	CHECK_OK(incr_dataset_create(st, "foreign", NULL, NULL, &id, NULL));
+	CHECK_OK(index_flush(st->index, NULL));
+	incr_store_close(st);
+	commit_n(&k, 0, 5);
+	CHECK_OK(flush(&k));
+	incr_store_close(k.st);
+	k.st = NULL;
+	CHECK_INT_EQ(0, rename(other, other)); /* there */
+	copy_file("store/index", "index-of-store");
+	copy_file("other/index/.", "store/index/");
+	REQUIRE_OK(store_kit_reopen(&k));
+	check_n_files(&k, 5);
+	/* and the next flush makes it ours again */
+	commit_n(&k, 5, 6);
+	CHECK_OK(flush(&k));
+	CHECK_OK(store_kit_reopen(&k));
+	CHECK(k.st->index->checkpoint_id != 0);
+	check_n_files(&k, 6);
+	free(other);
+	store_kit_release(&k);
+}
+
+/* Cut the log as a power cut may, with records that nobody was told of. */
+static void cut_log(uint64_t end)
+{
+	char *log = store_kit_path("store/log/0000000000000000.log");
+	char *lock = store_kit_path("store/lock");
+	int fd;
+
+	CHECK_INT_EQ(0, truncate(log, (off_t)end));
+	/* the hint of this boot would say that they were synced */
+	fd = open(lock, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	CHECK_INT_EQ(0, ftruncate(fd, STORE_LOCK_FILE_SIZE));
+	(void)close(fd);
+	free(lock);
+	free(log);
+}
+
+static void test_index_open__checkpoint_ahead_of_the_log__is_refused(void)
+{
+	struct store_kit k;
+	uint64_t end;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	commit_n(&k, 0, 5);
+	end = index_position(k.st->index)->position;
+	commit_n(&k, 5, 9);
+	CHECK_OK(flush(&k));
+	incr_store_close(k.st);
+	k.st = NULL;
+	cut_log(end);
+	REQUIRE_OK(store_kit_reopen(&k));
+	check_n_files(&k, 5);
+	/* the numbers of what is gone may be given again */
+	commit_n(&k, 20, 24);
+	check_n_files(&k, 9);
+	CHECK_OK(flush(&k));
+	CHECK_OK(store_kit_reopen(&k));
+	check_n_files(&k, 9);
+	store_kit_release(&k);
+}
+
+static void test_index_open__checkpoint_of_other_records__is_refused(void)
+{
+	struct store_kit k;
+	uint64_t end, before;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	commit_n(&k, 0, 15);
+	end = index_position(k.st->index)->position;
+	commit_n(&k, 15, 19);
+	before = index_position(k.st->index)->position;
+	CHECK_OK(flush(&k));
+	incr_store_close(k.st);
+	k.st = NULL;
+	copy_file("store/index", "old-index");
+	cut_log(end);
+	REQUIRE_OK(store_kit_reopen(&k));
+	/* as long as what was there, at the same places, with the same numbers */
+	commit_n(&k, 20, 24);
+	CHECK_INT_EQ(before, index_position(k.st->index)->position);
+	incr_store_close(k.st);
+	k.st = NULL;
+	copy_file("old-index/.", "store/index/");
+	REQUIRE_OK(store_kit_reopen(&k));
+	check_n_files(&k, 19);
+	CHECK(strstr(store_kit_view(&k, store_kit_head(&k, NULL)), "f23=23"));
+	CHECK(!strstr(k.text, "f18=18"));
+	store_kit_release(&k);
+}
+
+static void damage_tables(struct store_kit *k, size_t cut)
+{
+	char path[600], file[900];
+	struct dirent *entry;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/index", k->path);
+	d = opendir(path);
+	while (d && (entry = readdir(d))) {
+		struct stat s;
+		int fd;
+
+		if (!strstr(entry->d_name, ".table"))
+			continue;
+		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
+		fd = open(file, O_RDWR | O_CLOEXEC);
+		CHECK_INT_EQ(0, fstat(fd, &s));
+		if (cut)
+			CHECK_INT_EQ(0, ftruncate(fd, s.st_size / (off_t)cut));
+		else
+			for (off_t at = 0; at < s.st_size - 100; at += 97)
+				CHECK_INT_EQ(1, pwrite(fd, "\377", 1, at));
+		(void)close(fd);
+	}
+	if (d)
+		(void)closedir(d);
+}
+
+/* Whatever was done to the tables, a new handle sees all and mends it. */
+static void check_mended(struct store_kit *k, uint64_t n_files)
+{
+	struct incr_branch_info info;
+
+	/* the first look finds the damage, within the call */
+	REQUIRE_OK(incr_branch_find(k->st, k->dataset, NULL, &info,
+				    store_kit_err(k)));
+	CHECK_INT_EQ(n_files, info.view_files);
+	incr_branch_info_release(&info);
+	check_n_files(k, n_files);
+	CHECK_OK(flush(k));
+	CHECK_OK(store_kit_reopen(k));
+	CHECK(k->st->index->checkpoint_id != 0);
+	check_n_files(k, n_files);
+}
+
+static void test_index_get__damaged_table__rebuilds_from_the_log(void)
+{
+	struct store_kit k;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	for (size_t cut = 0; cut < 3; cut++) {
+		int from = (int)cut * 300;
+
+		commit_n(&k, from, from + 300);
+		CHECK_OK(flush(&k));
+		incr_store_close(k.st);
+		k.st = NULL;
+		damage_tables(&k, cut * 2);
+		REQUIRE_OK(store_kit_reopen(&k));
+		check_mended(&k, (uint64_t)from + 300);
+	}
+	store_kit_release(&k);
+}
+
+static void test_index_get__read_only_and_damaged__still_answers(void)
+{
+	struct incr_store_options options = { .is_readonly = true };
+	struct store_kit k;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	commit_n(&k, 0, 300);
+	CHECK_OK(flush(&k));
+	damage_tables(&k, 0);
+	REQUIRE_OK(store_kit_reopen_with(&k, &io_posix, &options));
+	check_n_files(&k, 300);
+	store_kit_release(&k);
+}
+
+static void test_index_flush__directory_deleted__is_made_again(void)
+{
+	struct store_kit k;
+	char command[600];
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	snprintf(command, sizeof(command), "rm -rf '%s/index'", k.path);
+	for (int i = 0; i < 3; i++) {
+		commit_n(&k, 10 * i, 10 * i + 10);
+		CHECK_OK(flush(&k));
+		CHECK_INT_EQ(0, system(command));
+		check_n_files(&k, (uint64_t)(10 * i + 10));
+	}
+	/* one flush finds that its tables are gone, the next has built anew */
+	commit_n(&k, 30, 31);
+	CHECK_OK(flush(&k));
+	commit_n(&k, 31, 32);
+	CHECK_OK(flush(&k));
+	CHECK_OK(store_kit_reopen(&k));
+	CHECK(k.st->index->checkpoint_id != 0);
+	check_n_files(&k, 32);
+	store_kit_release(&k);
+}
+
+static const struct testing_test tests[] = {
+	TEST(test_index__random_puts_deletes_flushes__equals_array),
+	TEST(test_index_collect__put_meanwhile__is_not_seen),
+	TEST(test_index_flush__names_that_were_deleted__stay_away),
+	TEST(test_index_flush__many_commits__few_tables),
+	TEST(test_index_flush__leftovers_of_a_crash__are_removed),
+	TEST(test_index_flush__two_handles__build_on_each_other),
+	TEST(test_index_adopt__reader_of_many_commits__stays_small),
+	TEST(test_index_flush__many_processes__nothing_is_lost),
+	TEST(test_index_open__checkpoint_of_another_store__is_refused),
+	TEST(test_index_open__checkpoint_ahead_of_the_log__is_refused),
+	TEST(test_index_open__checkpoint_of_other_records__is_refused),
+	TEST(test_index_get__damaged_table__rebuilds_from_the_log),
+	TEST(test_index_get__read_only_and_damaged__still_answers),
+	TEST(test_index_flush__directory_deleted__is_made_again),
+	TEST_END,
+};
+
+static const struct testing_suite suites[] = {
+	{ "index", tests },
+	SUITE_END,
+};
+
+int main(int argc, char **argv)
+{
+	return testing_main(argc, argv, suites);
+}
