@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../simio.h"
 #include "hash.h"
-#include "simio.h"
 #include "store.h"
 
 #define STORE "store"
