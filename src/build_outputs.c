@@ -8,14 +8,24 @@
 #include "commit.h"
 #include "error.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The io table, but it notes when a lease could not be had at all. */
+struct lease_watch {
+	struct incr_io io; /* first: what ingest is given */
+	const struct incr_io *base; /* borrowed */
+	bool *is_without; /* borrowed */
+};
+
 /* One output on its way. */
 struct part {
 	size_t idx; /* of the output */
+	struct lease_watch watch;
+	bool is_without_leases;
 	struct incr_view *head; /* shared(ref): the view it lands on */
 	struct ingest_options ingest;
 	struct ingest_result content; /* owned */
@@ -43,6 +53,26 @@ static void committing_release(struct committing *c)
 
 /* ---- reading what was staged ---- */
 
+static int watched_lease(const struct incr_io *io, int fd, bool is_on)
+{
+	const struct lease_watch *watch = (const void *)io;
+	int r = watch->base->lease(watch->base, fd, is_on);
+
+	if (is_on && r < 0 && r != -EAGAIN)
+		__atomic_store_n(watch->is_without, true, __ATOMIC_RELAXED);
+	return r;
+}
+
+static void watch_leases(struct part *p)
+{
+	p->watch = (struct lease_watch){ .io = *p->ingest.io,
+					 .base = p->ingest.io,
+					 .is_without = &p->is_without_leases };
+	p->watch.io.lease = watched_lease;
+	p->ingest.io = &p->watch.io;
+	p->ingest.leases = true;
+}
+
 static void set_ingest_options(struct committing *c, struct part *p)
 {
 	const struct incr_plan_output *out = &c->b->info.plan.outputs[p->idx];
@@ -50,7 +80,7 @@ static void set_ingest_options(struct committing *c, struct part *p)
 
 	commit_ingest_options(c->b->st, compares ? p->head : NULL,
 			      out->txn_type == INCR_UPDATE, &p->ingest);
-	p->ingest.leases = true;
+	watch_leases(p);
 	p->ingest.skips_special = c->b->skips_special ||
 				  c->options->skips_special;
 	p->ingest.progress = c->options->progress;
@@ -100,6 +130,9 @@ static int read_part(struct committing *c, struct part *p,
 	ingest_free(g);
 	if (r == INCR_E_CONFLICT && strcmp(err->word, "staging-busy") == 0)
 		return explain_busy(c, out->alias, err);
+	/* Without leases (file system, owner) the descriptors must tell. */
+	if (r == 0 && p->is_without_leases)
+		r = staging_check_writers(&c->b->staging, out->alias, err);
 	return r;
 }
 

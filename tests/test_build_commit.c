@@ -5,6 +5,7 @@
 #include "build_fixture.h"
 #include "testing.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,39 @@ static void test_build_commit__file_still_open__staging_busy(void)
 	CHECK_STR_EQ("b", f.err.thing);
 	(void)snprintf(pid, sizeof(pid), "process %d ", (int)getpid());
 	CHECK(strstr(f.err.message, pid) != NULL);
+	CHECK_INT_EQ(0, close(fd));
+	CHECK_OK(fixture_end(&f, b, NULL));
+	fixture_check_dataset(&f, "out", "ab");
+	fixture_tear_down(&f);
+}
+
+static int no_lease(const struct incr_io *io, int fd, bool is_on)
+{
+	(void)io;
+	(void)fd;
+	(void)is_on;
+	return -EINVAL;
+}
+
+static void test_build_commit__no_leases_here__descriptors_tell(void)
+{
+	struct incr_build *b;
+	struct fixture f;
+	char path[600];
+	int fd;
+
+	fixture_set_up(&f);
+	f.io.lease = no_lease;
+	fixture_history(&f, "in", "S{a}");
+	b = fixture_begin(&f, NULL);
+	REQUIRE(b != NULL);
+	fixture_stage(&f, b, 0, "ab");
+	(void)snprintf(path, sizeof(path), "%s/b", incr_build_staging(b, 0));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0);
+	CHECK_ERR(INCR_E_CONFLICT,
+		  incr_build_commit(b, &f.commit_options, NULL, &f.err));
+	CHECK_STR_EQ("staging-busy", f.err.word);
 	CHECK_INT_EQ(0, close(fd));
 	CHECK_OK(fixture_end(&f, b, NULL));
 	fixture_check_dataset(&f, "out", "ab");
@@ -283,6 +317,7 @@ static const struct testing_test tests[] = {
 	TEST(test_build_commit__R107_append_mode__collides_regardless_of_bytes),
 	TEST(test_build_commit__trace22_empty_replace__refused),
 	TEST(test_build_commit__file_still_open__staging_busy),
+	TEST(test_build_commit__no_leases_here__descriptors_tell),
 	TEST(test_build_commit__live__locks_its_outputs),
 	TEST(test_build_commit__orphan__holds_nothing),
 	TEST(test_build_commit__orphan_sealed__can_be_committed),
