@@ -15,8 +15,7 @@
 /* Lost races against other commits on the branch before the caller is told. */
 #define RACES_MAX 20
 
-/* The version of a path in the view that an ingest compares with. */
-static int find_stored(void *closure, const char *path, size_t length,
+int commit_find_stored(void *closure, const char *path, size_t length,
 		       struct manifest_entry *out_entry, struct incr_error *err)
 {
 	struct incr_view *view = closure;
@@ -48,7 +47,7 @@ void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 	*out = (struct ingest_options){
 		.io = st->io,
 		.store_dirfd = st->dirfd,
-		.find_stored = view ? find_stored : NULL,
+		.find_stored = view ? commit_find_stored : NULL,
 		.closure = view,
 		.reader = st->reader,
 		.drops_unchanged = drops_unchanged,
@@ -169,7 +168,7 @@ static int find_and_note(void *closure, const char *path, size_t length,
 			 struct incr_error *err)
 {
 	struct comparison *c = closure;
-	int r = find_stored(c->view, path, length, out_entry, err);
+	int r = commit_find_stored(c->view, path, length, out_entry, err);
 
 	if (r == 0)
 		__atomic_store_n(&c->has_found, true, __ATOMIC_RELAXED);

@@ -27,6 +27,10 @@ struct commit_item {
 	int64_t opened_ns;
 	bool has_expect; /* the head must be @expect: "branch-moved" */
 	uint64_t expect;
+	/* An earlier item of the request, on the same branch, that this one comes after, and the
+	 * paths that it removes; NULL: none.  Their paths are disjoint. */
+	const struct commit_item *before;
+	const struct memtable *gone;
 	const char *collision_word; /* NULL: "append-collision" */
 	struct ingest_result *content; /* borrowed */
 	struct commit_effect effect;
@@ -70,6 +74,11 @@ void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 int commit_find_branch(struct incr_store *st,
 		       const struct incr_txn_options *options,
 		       struct buf *storage, struct state_branch *out,
+		       struct incr_error *err);
+
+/* The find_stored of these options; @closure is the view. */
+int commit_find_stored(void *closure, const char *path, size_t length,
+		       struct manifest_entry *out_entry,
 		       struct incr_error *err);
 
 /* origin, user, message, pairs of public options, checked and encoded into @storage. */

@@ -48,6 +48,15 @@ static int path_conflict(struct check *c, const struct manifest_entry *e)
 			 "a path may not be a file and a directory at once");
 }
 
+/* A file that an earlier part of the same commit removes is in nobody's way. */
+static bool is_gone(const struct check *c, const char *path, size_t length)
+{
+	struct table_entry e;
+
+	return c->item->gone &&
+	       memtable_get(c->item->gone, path, length, &e) == 0;
+}
+
 /* Is there a file where the path needs a directory? */
 static int check_parents(struct check *c, const struct manifest_entry *e)
 {
@@ -64,7 +73,7 @@ static int check_parents(struct check *c, const struct manifest_entry *e)
 		if (e->path[i] != '/')
 			continue;
 		r = view_walk_find(&c->walk, e->path, i, c->err);
-		if (r <= 0)
+		if (r < 0 || (r == 0 && !is_gone(c, e->path, i)))
 			return r < 0 ? r : path_conflict(c, e);
 	}
 	memcpy(c->good_dir, e->path, dir);
@@ -81,12 +90,13 @@ static int check_below(struct check *c, const struct manifest_entry *e)
 	memcpy(below, e->path, e->path_length);
 	below[e->path_length] = '/';
 	r = view_walk_seek(&c->walk, below, e->path_length + 1, c->err);
-	if (r < 0)
-		return r;
-	if (r == 0 && c->walk.path_length > e->path_length &&
-	    !memcmp(c->walk.path, below, e->path_length + 1))
-		return path_conflict(c, e);
-	return 0;
+	while (r == 0 && c->walk.path_length > e->path_length &&
+	       !memcmp(c->walk.path, below, e->path_length + 1)) {
+		if (!is_gone(c, c->walk.path, c->walk.path_length))
+			return path_conflict(c, e);
+		r = view_walk_next(&c->walk, c->err);
+	}
+	return r < 0 ? r : 0;
 }
 
 static int check_put(struct check *c, const struct manifest_entry *e)
@@ -136,15 +146,10 @@ static int check_entries(struct check *c)
 	const struct ingest_result *content = c->item->content;
 	struct manifest_reader *m;
 	const struct manifest_entry *e;
-	int r = content->is_inline ?
-			manifest_reader_new_memory(content->manifest.data,
-						   content->manifest.size, 0,
-						   &m) :
-			manifest_reader_new_content(
-				c->st->reader, &content->manifest_content, &m);
+	int r = ingest_result_entries(content, c->st->reader, &m, c->err);
 
 	if (r < 0)
-		return incr_fail_nomem(c->err);
+		return r;
 	while ((r = manifest_reader_next(m, &e, c->err)) == 0) {
 		r = e->op == MANIFEST_PUT ? check_put(c, e) :
 					    check_remove(c, e);
@@ -177,6 +182,11 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
 		r = check_entries(&c);
 	if (r == 0 && c.n_collisions)
 		r = INCR_E_CONFLICT;
+	if (item->before) {
+		/* the paths are disjoint: what both do adds up */
+		c.files += item->before->effect.view_files - c.view->n_files;
+		c.size += item->before->effect.view_size - c.view->size;
+	}
 	view_walk_release(&c.walk);
 	incr_view_unref(c.view);
 	if (r == 0)

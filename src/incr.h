@@ -193,6 +193,9 @@ INCR_API int incr_branch_reset(struct incr_store *st, uint64_t dataset_id,
 /* Transactions                                                       */
 /* ------------------------------------------------------------------ */
 
+/* What became of a path between two views. */
+enum incr_change { INCR_ADDED = 1, INCR_MODIFIED = 2, INCR_REMOVED = 3 };
+
 enum incr_txn_type {
 	INCR_SNAPSHOT = 1,
 	INCR_APPEND = 2,
@@ -311,6 +314,51 @@ INCR_API int incr_remove(struct incr_store *st,
 			 struct incr_remove_flags flags,
 			 struct incr_txn_info *out_info,
 			 struct incr_error *err);
+
+/* How `sync` turns a folder into a transaction (rulebook R171). */
+enum incr_sync_mode {
+	INCR_SYNC_MIRROR, /* the view becomes the folder: UPDATE, and DELETE of what is gone */
+	INCR_SYNC_APPEND, /* only paths that the branch never had */
+	INCR_SYNC_UPDATE, /* new and changed paths */
+	INCR_SYNC_SNAPSHOT, /* a SNAPSHOT of the folder, if anything differs */
+};
+
+struct incr_sync_options {
+	struct incr_txn_options txn; /* type is ignored */
+	enum incr_sync_mode mode;
+	const char *directory;
+	/* Globs over paths below the folder; a file takes part if an include (or none is given)
+	 * and no exclude matches.  What takes no part is neither added nor removed. */
+	size_t n_includes, n_excludes;
+	const char *const *includes;
+	const char *const *excludes;
+	int64_t settle_ns; /* files changed less than this ago are left for next time */
+	bool is_dry_run; /* find out and tell, change nothing */
+	/* Told of each path that is added, modified or removed; NULL: nobody. */
+	void (*changed)(void *closure, enum incr_change change,
+			const char *path, size_t length);
+	void *changed_closure;
+};
+
+struct incr_sync_result {
+	uint64_t n_added, n_modified, n_removed;
+	uint64_t n_known; /* not read, because size, times and inode are as they were */
+	uint64_t n_young; /* left for next time */
+	uint64_t size; /* bytes of added and modified files */
+	size_t n_txns; /* 0: nothing changed */
+	uint64_t txns[2]; /* in order */
+};
+
+/*
+ * The smallest transaction that brings a branch to where the folder is.
+ * Returns 0, or 1 when nothing changed (or with is_dry_run); errors as
+ * incr_commit().  A sync that was killed leaves the branch as it was, and the
+ * next one does what was left.
+ */
+INCR_API int incr_sync(struct incr_store *st,
+		       const struct incr_sync_options *options,
+		       struct incr_sync_result *out_result,
+		       struct incr_error *err);
 
 /* OPEN transactions, by hand.  Staged content is durable when put returns. */
 INCR_API int incr_txn_begin(struct incr_store *st,
@@ -444,8 +492,6 @@ INCR_API void incr_frame_put(struct incr_view *v, struct incr_frame_ref *ref);
 /* ------------------------------------------------------------------ */
 /* Changes between two views of one dataset                           */
 /* ------------------------------------------------------------------ */
-
-enum incr_change { INCR_ADDED = 1, INCR_MODIFIED = 2, INCR_REMOVED = 3 };
 
 /* Net change from one view to another (rulebook R81); time follows the change where both share their start. */
 struct incr_changes;

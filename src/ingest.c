@@ -113,6 +113,22 @@ int ingest_run(struct ingest *g, struct ingest_result *out_result,
 	return r;
 }
 
+int ingest_result_entries(const struct ingest_result *r,
+			  struct content_reader *reader,
+			  struct manifest_reader **out_entries,
+			  struct incr_error *err)
+{
+	int result;
+
+	if (r->is_inline)
+		result = manifest_reader_new_memory(
+			r->manifest.data, r->manifest.size, 0, out_entries);
+	else
+		result = manifest_reader_new_content(
+			reader, &r->manifest_content, out_entries);
+	return result < 0 ? incr_fail_nomem(err) : 0;
+}
+
 void ingest_result_release(struct ingest_result *r)
 {
 	buf_release(&r->manifest);

@@ -7,12 +7,16 @@
 #ifndef INCR_INGEST_H
 #define INCR_INGEST_H
 
+#include "io.h"
 #include "manifest.h"
 
 #define INGEST_INLINE_MAX \
 	(64u << 10) /* frames up to this go into the log record */
 
 struct ingest;
+
+/* What to do with a file of a source. */
+enum ingest_verdict { INGEST_READ, INGEST_LEAVE_OUT, INGEST_KNOWN };
 
 struct ingest_options {
 	const struct incr_io *io; /* borrowed */
@@ -39,6 +43,14 @@ struct ingest_options {
 	/* true: a file whose bytes and permission bits equal the stored version is left out of the
 	 * manifest (UPDATE); false: it gets an entry that shares the stored content (SNAPSHOT). */
 	bool drops_unchanged;
+	/*
+	 * Asked of each file before it is opened, in path order, with what a stat
+	 * says; NULL: every file is read.  INGEST_KNOWN: the stored version (as
+	 * find_stored gives it) holds its bytes, so it need not be read.
+	 */
+	int (*judge)(void *closure, const char *path, size_t length,
+		     const struct io_stat *st, enum ingest_verdict *out_verdict,
+		     struct incr_error *err);
 	void *closure;
 };
 
@@ -83,6 +95,11 @@ struct ingest_result {
 int ingest_run(struct ingest *g, struct ingest_result *out_result,
 	       struct incr_error *err);
 void ingest_result_release(struct ingest_result *r);
+/* The entries of its manifest; @r and @reader are borrowed until the reader is freed. */
+int ingest_result_entries(const struct ingest_result *r,
+			  struct content_reader *reader,
+			  struct manifest_reader **out_entries,
+			  struct incr_error *err);
 /* Removes the pack of a result whose commit was refused. */
 void ingest_result_discard(const struct ingest_options *options,
 			   struct ingest_result *r);

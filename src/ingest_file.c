@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define THING_SIZE 512
 #define STREAM_MODE 0644
@@ -244,6 +245,53 @@ static int add_file(struct ingest_reader *r, const struct source_entry *e,
 	return result;
 }
 
+/* The stored version stands for a file that is known to equal it. */
+static int add_known(struct ingest_reader *r, const struct source_entry *e,
+		     const struct io_stat *st, struct incr_error *err)
+{
+	const struct ingest_source source = { .e = e, .fd = -1, .st = *st };
+	struct manifest_entry stored;
+	struct ingest_item *item;
+	int result;
+
+	if (r->options->drops_unchanged)
+		return 0;
+
+	result = r->options->find_stored(r->options->closure, e->path,
+					 e->path_length, &stored, err);
+	if (result)
+		return result < 0 ? result : add_file(r, e, err);
+
+	result = ingest_reader_item(r, &source, 0, &item, err);
+	if (result < 0) {
+		content_release(&stored.content);
+		return result;
+	}
+	item->entry.content = stored.content;
+	memcpy(item->entry.hash, stored.hash, sizeof(stored.hash));
+	item->is_done = true;
+	return 0;
+}
+
+static int add_judged(struct ingest_reader *r, const struct source_entry *e,
+		      struct incr_error *err)
+{
+	const struct incr_io *io = r->options->io;
+	enum ingest_verdict verdict;
+	struct io_stat st;
+	int result = io->stat_at(io, e->dirfd, e->name, &st);
+
+	if (result < 0)
+		return fail_open(e, -result, err);
+
+	result = r->options->judge(r->options->closure, e->path, e->path_length,
+				   &st, &verdict, err);
+	if (result < 0 || verdict == INGEST_LEAVE_OUT)
+		return result;
+	return verdict == INGEST_KNOWN ? add_known(r, e, &st, err) :
+					 add_file(r, e, err);
+}
+
 static int add_stream(struct ingest_reader *r, const struct source_entry *e,
 		      struct incr_error *err)
 {
@@ -287,6 +335,7 @@ int ingest_reader_add(struct ingest_reader *r, const struct source_entry *e,
 	case SOURCE_REMOVAL:
 		return add_removal(r, e, err);
 	default:
-		return add_file(r, e, err);
+		return r->options->judge ? add_judged(r, e, err) :
+					   add_file(r, e, err);
 	}
 }
