@@ -293,6 +293,43 @@ const char *store_kit_changes(struct store_kit *k, uint64_t from, uint64_t to)
 	return text;
 }
 
+void store_kit_commit_n(struct store_kit *k, int from, int to)
+{
+	char files[64];
+
+	for (int i = from; i < to; i++) {
+		snprintf(files, sizeof(files), "d%d/f%d=%d", i % 10, i, i);
+		if (!store_kit_commit(k, INCR_APPEND, NULL, files)) {
+			CHECK_STR_EQ("", k->err.message);
+			return;
+		}
+	}
+}
+
+void store_kit_check_n_files(struct store_kit *k, uint64_t want)
+{
+	struct incr_branch_info info;
+	struct incr_view_iter *it;
+	struct incr_node node = INCR_NODE_INIT;
+	struct incr_view *v;
+	uint64_t n = 0;
+	int r;
+
+	REQUIRE_OK(incr_branch_find(k->st, k->dataset, NULL, &info,
+				    store_kit_err(k)));
+	CHECK_INT_EQ(want, info.view_files);
+	REQUIRE_OK(incr_view_open(k->st, k->dataset, info.head, &v, NULL));
+	incr_branch_info_release(&info);
+	REQUIRE_OK(incr_view_iter_new(v, NULL, 0, &it, NULL));
+	while ((r = incr_view_iter_next(it, &node, &k->err)) == 0)
+		n++;
+	CHECK_INT_EQ(1, r);
+	CHECK_INT_EQ(want, n);
+	incr_view_iter_free(it);
+	incr_node_release(&node);
+	incr_view_unref(v);
+}
+
 /* ---- files ---- */
 
 char *store_kit_path(const char *name)

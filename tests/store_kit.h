@@ -56,6 +56,11 @@ const char *store_kit_view_text(struct store_kit *k, struct incr_view *v);
 /* Its net change: "+a@t3 ~b@t4 -c@t5". */
 const char *store_kit_changes(struct store_kit *k, uint64_t from, uint64_t to);
 
+/* APPENDs of one file each: d<i % 10>/f<i> for i from @from up to but without @to. */
+void store_kit_commit_n(struct store_kit *k, int from, int to);
+/* The head of main has @want files, counted in every way; noted if not. */
+void store_kit_check_n_files(struct store_kit *k, uint64_t want);
+
 /* A source tree below the test's directory; owned path. */
 char *store_kit_path(const char *name);
 void store_kit_write(const char *path, const void *data, size_t size);

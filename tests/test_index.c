@@ -27,43 +27,6 @@ static int flush(struct store_kit *k)
 	return index_flush(k->st->index, store_kit_err(k));
 }
 
-static void commit_n(struct store_kit *k, int from, int to)
-{
-	char files[64];
-
-	for (int i = from; i < to; i++) {
-		snprintf(files, sizeof(files), "d%d/f%d=%d", i % 10, i, i);
-		if (!store_kit_commit(k, INCR_APPEND, NULL, files)) {
-			CHECK_STR_EQ("", k->err.message);
-			return;
-		}
-	}
-}
-
-static void check_n_files(struct store_kit *k, uint64_t want)
-{
-	struct incr_branch_info info;
-	struct incr_view_iter *it;
-	struct incr_node node = INCR_NODE_INIT;
-	struct incr_view *v;
-	uint64_t n = 0;
-	int r;
-
-	REQUIRE_OK(incr_branch_find(k->st, k->dataset, NULL, &info,
-				    store_kit_err(k)));
-	CHECK_INT_EQ(want, info.view_files);
-	REQUIRE_OK(incr_view_open(k->st, k->dataset, info.head, &v, NULL));
-	incr_branch_info_release(&info);
-	REQUIRE_OK(incr_view_iter_new(v, NULL, 0, &it, NULL));
-	while ((r = incr_view_iter_next(it, &node, &k->err)) == 0)
-		n++;
-	CHECK_INT_EQ(1, r);
-	CHECK_INT_EQ(want, n);
-	incr_view_iter_free(it);
-	incr_node_release(&node);
-	incr_view_unref(v);
-}
-
 /* An index of its own, without a log. */
 static bool bare_index(struct index **out_index, int *out_dirfd)
 {
@@ -199,7 +162,7 @@ static void test_index_flush__names_that_were_deleted__stay_away(void)
 	char name[16];
 
 	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	commit_n(&k, 0, 400);
+	store_kit_commit_n(&k, 0, 400);
 	CHECK_OK(incr_branch_create(k.st, k.dataset, "b", NULL, 0, NULL));
 	CHECK_OK(incr_dataset_create(k.st, "gone", NULL, NULL, &id, NULL));
 	CHECK_OK(flush(&k));
@@ -221,7 +184,7 @@ static void test_index_flush__names_that_were_deleted__stay_away(void)
 			  incr_dataset_find(k.st, "gone", &dataset, NULL));
 		CHECK_OK(store_kit_reopen(&k));
 	}
-	check_n_files(&k, 400);
+	store_kit_check_n_files(&k, 400);
 	store_kit_release(&k);
 }
 
@@ -232,7 +195,7 @@ static void test_index_flush__many_commits__few_tables(void)
 
 	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
 	for (int i = 0; i < 5000; i += 10) {
-		commit_n(&k, i, i + 10);
+		store_kit_commit_n(&k, i, i + 10);
 		CHECK_OK(flush(&k));
 		if (n_tables(&k) > most)
 			most = n_tables(&k);
@@ -242,7 +205,7 @@ static void test_index_flush__many_commits__few_tables(void)
 	store_kit_size(&k, "index", &n_files);
 	CHECK_INT_EQ(n_tables(&k) + 1, n_files);
 	CHECK_OK(store_kit_reopen(&k));
-	check_n_files(&k, 5000);
+	store_kit_check_n_files(&k, 5000);
 	store_kit_release(&k);
 }
 
@@ -257,7 +220,7 @@ static void test_index_flush__leftovers_of_a_crash__are_removed(void)
 
 	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
 	for (int i = 0; i < 2; i++) {
-		commit_n(&k, i, i + 1);
+		store_kit_commit_n(&k, i, i + 1);
 		for (size_t j = 0; j < 2; j++)
 			store_kit_write(left[j], "junk", 4);
 		CHECK_OK(flush(&k));
@@ -280,7 +243,7 @@ static void test_index_flush__two_handles__build_on_each_other(void)
 		struct store_kit *writer = i % 2 ? &a : &b;
 		struct store_kit *other = i % 2 ? &b : &a;
 
-		commit_n(writer, 3 * i, 3 * i + 3);
+		store_kit_commit_n(writer, 3 * i, 3 * i + 3);
 		CHECK_OK(flush(writer));
 		CHECK_INT_EQ(writer->st->index->checkpoint.position,
 			     writer->st->index->position.position);
@@ -290,13 +253,13 @@ static void test_index_flush__two_handles__build_on_each_other(void)
 	CHECK_OK(flush(&a));
 	CHECK_OK(flush(&b));
 	CHECK_INT_EQ(0, a.st->index->n_frozen);
-	check_n_files(&a, 180);
+	store_kit_check_n_files(&a, 180);
 	CHECK_OK(incr_store_refresh(b.st, NULL));
-	check_n_files(&b, 180);
+	store_kit_check_n_files(&b, 180);
 	incr_store_close(b.st);
 	free(b.text);
 	CHECK_OK(store_kit_reopen(&a));
-	check_n_files(&a, 180);
+	store_kit_check_n_files(&a, 180);
 	store_kit_release(&a);
 }
 
@@ -310,14 +273,14 @@ static void test_index_adopt__reader_of_many_commits__stays_small(void)
 	reader.st = NULL;
 	REQUIRE_OK(store_kit_reopen_with(&reader, &io_posix, &options));
 	for (int i = 0; i < 30; i++) {
-		commit_n(&writer, 100 * i, 100 * i + 100);
+		store_kit_commit_n(&writer, 100 * i, 100 * i + 100);
 		CHECK_OK(flush(&writer));
 		CHECK_OK(incr_store_refresh(reader.st, NULL));
 		CHECK(memtable_n_entries(reader.st->index->active) <
 		      2 * INDEX_FLUSH_ENTRIES);
 	}
 	CHECK(reader.st->index->checkpoint_id != 0);
-	check_n_files(&reader, 3000);
+	store_kit_check_n_files(&reader, 3000);
 	incr_store_close(reader.st);
 	free(reader.text);
 	store_kit_release(&writer);
@@ -414,221 +377,7 @@ static void test_index_flush__many_processes__nothing_is_lost(void)
 		CHECK_INT_EQ(0, status);
 	}
 	REQUIRE_OK(store_kit_reopen(&k));
-	check_n_files(&k, (uint64_t)N_WRITERS * N_EACH);
-	store_kit_release(&k);
-}
-
-/* ---- what does not belong ---- */
-
-static void copy_file(const char *from, const char *to)
-{
-	char command[2048];
-
-	snprintf(command, sizeof(command), "cp -r '%s/%s' '%s/%s'",
-		 testing_tmpdir(), from, testing_tmpdir(), to);
-	CHECK_INT_EQ(0, system(command));
-}
-
-static void test_index_open__checkpoint_of_another_store__is_refused(void)
-{
-	struct store_kit k;
-	char *other = store_kit_path("other");
-	struct incr_store *st;
-	uint64_t id;
-
-	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	CHECK_OK(incr_store_init(other, NULL));
-	CHECK_OK(incr_store_open(other, NULL, &st, NULL));
-	CHECK_OK(incr_dataset_create(st, "foreign", NULL, NULL, &id, NULL));
-	CHECK_OK(index_flush(st->index, NULL));
-	incr_store_close(st);
-	commit_n(&k, 0, 5);
-	CHECK_OK(flush(&k));
-	incr_store_close(k.st);
-	k.st = NULL;
-	CHECK_INT_EQ(0, rename(other, other)); /* there */
-	copy_file("store/index", "index-of-store");
-	copy_file("other/index/.", "store/index/");
-	REQUIRE_OK(store_kit_reopen(&k));
-	check_n_files(&k, 5);
-	/* and the next flush makes it ours again */
-	commit_n(&k, 5, 6);
-	CHECK_OK(flush(&k));
-	CHECK_OK(store_kit_reopen(&k));
-	CHECK(k.st->index->checkpoint_id != 0);
-	check_n_files(&k, 6);
-	free(other);
-	store_kit_release(&k);
-}
-
-/* Cut the log as a power cut may, with records that nobody was told of. */
-static void cut_log(uint64_t end)
-{
-	char *log = store_kit_path("store/log/0000000000000000.log");
-	char *lock = store_kit_path("store/lock");
-	int fd;
-
-	CHECK_INT_EQ(0, truncate(log, (off_t)end));
-	/* the hint of this boot would say that they were synced */
-	fd = open(lock, O_WRONLY | O_TRUNC | O_CLOEXEC);
-	CHECK_INT_EQ(0, ftruncate(fd, STORE_LOCK_FILE_SIZE));
-	(void)close(fd);
-	free(lock);
-	free(log);
-}
-
-static void test_index_open__checkpoint_ahead_of_the_log__is_refused(void)
-{
-	struct store_kit k;
-	uint64_t end;
-
-	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	commit_n(&k, 0, 5);
-	end = index_position(k.st->index)->position;
-	commit_n(&k, 5, 9);
-	CHECK_OK(flush(&k));
-	incr_store_close(k.st);
-	k.st = NULL;
-	cut_log(end);
-	REQUIRE_OK(store_kit_reopen(&k));
-	check_n_files(&k, 5);
-	/* the numbers of what is gone may be given again */
-	commit_n(&k, 20, 24);
-	check_n_files(&k, 9);
-	CHECK_OK(flush(&k));
-	CHECK_OK(store_kit_reopen(&k));
-	check_n_files(&k, 9);
-	store_kit_release(&k);
-}
-
-static void test_index_open__checkpoint_of_other_records__is_refused(void)
-{
-	struct store_kit k;
-	uint64_t end, before;
-
-	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	commit_n(&k, 0, 15);
-	end = index_position(k.st->index)->position;
-	commit_n(&k, 15, 19);
-	before = index_position(k.st->index)->position;
-	CHECK_OK(flush(&k));
-	incr_store_close(k.st);
-	k.st = NULL;
-	copy_file("store/index", "old-index");
-	cut_log(end);
-	REQUIRE_OK(store_kit_reopen(&k));
-	/* as long as what was there, at the same places, with the same numbers */
-	commit_n(&k, 20, 24);
-	CHECK_INT_EQ(before, index_position(k.st->index)->position);
-	incr_store_close(k.st);
-	k.st = NULL;
-	copy_file("old-index/.", "store/index/");
-	REQUIRE_OK(store_kit_reopen(&k));
-	check_n_files(&k, 19);
-	CHECK(strstr(store_kit_view(&k, store_kit_head(&k, NULL)), "f23=23"));
-	CHECK(!strstr(k.text, "f18=18"));
-	store_kit_release(&k);
-}
-
-static void damage_tables(struct store_kit *k, size_t cut)
-{
-	char path[600], file[900];
-	struct dirent *entry;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "%s/index", k->path);
-	d = opendir(path);
-	while (d && (entry = readdir(d))) {
-		struct stat s;
-		int fd;
-
-		if (!strstr(entry->d_name, ".table"))
-			continue;
-		snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
-		fd = open(file, O_RDWR | O_CLOEXEC);
-		CHECK_INT_EQ(0, fstat(fd, &s));
-		if (cut)
-			CHECK_INT_EQ(0, ftruncate(fd, s.st_size / (off_t)cut));
-		else
-			for (off_t at = 0; at < s.st_size - 100; at += 97)
-				CHECK_INT_EQ(1, pwrite(fd, "\377", 1, at));
-		(void)close(fd);
-	}
-	if (d)
-		(void)closedir(d);
-}
-
-/* Whatever was done to the tables, a new handle sees all and mends it. */
-static void check_mended(struct store_kit *k, uint64_t n_files)
-{
-	struct incr_branch_info info;
-
-	/* the first look finds the damage, within the call */
-	REQUIRE_OK(incr_branch_find(k->st, k->dataset, NULL, &info,
-				    store_kit_err(k)));
-	CHECK_INT_EQ(n_files, info.view_files);
-	incr_branch_info_release(&info);
-	check_n_files(k, n_files);
-	CHECK_OK(flush(k));
-	CHECK_OK(store_kit_reopen(k));
-	CHECK(k->st->index->checkpoint_id != 0);
-	check_n_files(k, n_files);
-}
-
-static void test_index_get__damaged_table__rebuilds_from_the_log(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	for (size_t cut = 0; cut < 3; cut++) {
-		int from = (int)cut * 300;
-
-		commit_n(&k, from, from + 300);
-		CHECK_OK(flush(&k));
-		incr_store_close(k.st);
-		k.st = NULL;
-		damage_tables(&k, cut * 2);
-		REQUIRE_OK(store_kit_reopen(&k));
-		check_mended(&k, (uint64_t)from + 300);
-	}
-	store_kit_release(&k);
-}
-
-static void test_index_get__read_only_and_damaged__still_answers(void)
-{
-	struct incr_store_options options = { .is_readonly = true };
-	struct store_kit k;
-
-	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	commit_n(&k, 0, 300);
-	CHECK_OK(flush(&k));
-	damage_tables(&k, 0);
-	REQUIRE_OK(store_kit_reopen_with(&k, &io_posix, &options));
-	check_n_files(&k, 300);
-	store_kit_release(&k);
-}
-
-static void test_index_flush__directory_deleted__is_made_again(void)
-{
-	struct store_kit k;
-	char command[600];
-
-	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
-	snprintf(command, sizeof(command), "rm -rf '%s/index'", k.path);
-	for (int i = 0; i < 3; i++) {
-		commit_n(&k, 10 * i, 10 * i + 10);
-		CHECK_OK(flush(&k));
-		CHECK_INT_EQ(0, system(command));
-		check_n_files(&k, (uint64_t)(10 * i + 10));
-	}
-	/* one flush finds that its tables are gone, the next has built anew */
-	commit_n(&k, 30, 31);
-	CHECK_OK(flush(&k));
-	commit_n(&k, 31, 32);
-	CHECK_OK(flush(&k));
-	CHECK_OK(store_kit_reopen(&k));
-	CHECK(k.st->index->checkpoint_id != 0);
-	check_n_files(&k, 32);
+	store_kit_check_n_files(&k, (uint64_t)N_WRITERS * N_EACH);
 	store_kit_release(&k);
 }
 
@@ -641,12 +390,6 @@ static const struct testing_test tests[] = {
 	TEST(test_index_flush__two_handles__build_on_each_other),
 	TEST(test_index_adopt__reader_of_many_commits__stays_small),
 	TEST(test_index_flush__many_processes__nothing_is_lost),
-	TEST(test_index_open__checkpoint_of_another_store__is_refused),
-	TEST(test_index_open__checkpoint_ahead_of_the_log__is_refused),
-	TEST(test_index_open__checkpoint_of_other_records__is_refused),
-	TEST(test_index_get__damaged_table__rebuilds_from_the_log),
-	TEST(test_index_get__read_only_and_damaged__still_answers),
-	TEST(test_index_flush__directory_deleted__is_made_again),
 	TEST_END,
 };
 
