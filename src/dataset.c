@@ -250,7 +250,9 @@ static int set_pair(struct incr_pairs *pairs, const struct incr_pair *change)
 			return 0;
 		free(p->key);
 		free(p->value);
-		*p = pairs->items[--pairs->n];
+		pairs->n--;
+		memmove(p, p + 1,
+			(size_t)(pairs->items + pairs->n - p) * sizeof(*p));
 		return 0;
 	}
 	value = strdup(change->value);
