@@ -227,6 +227,32 @@ void args_release(const struct args_target *targets, size_t n_targets)
 	}
 }
 
+static bool is_given(const struct args_option *o, const void *field)
+{
+	switch (o->kind) {
+	case ARGS_FLAG:
+		return *(const bool *)field;
+	case ARGS_TEXT:
+		return *(const char *const *)field != NULL;
+	case ARGS_LIST:
+		return ((const struct args_list *)field)->n > 0;
+	case ARGS_NUMBER:
+	case ARGS_TXN:
+		return ((const struct args_number *)field)->is_set;
+	case ARGS_SIGNED:
+		return ((const struct args_signed *)field)->is_set;
+	}
+	return false;
+}
+
+bool args_is_empty(const struct args_option *table, const void *options)
+{
+	for (const struct args_option *o = table; o->name; o++)
+		if (is_given(o, (const char *)options + o->off))
+			return false;
+	return true;
+}
+
 void args_print_help(const struct args_option *table)
 {
 	for (const struct args_option *o = table; o && o->name; o++) {

@@ -76,6 +76,9 @@ int args_parse(int argc, char **argv, const struct args_target *targets,
 	       struct args_result *out_result, struct incr_error *err);
 void args_release(const struct args_target *targets, size_t n_targets);
 
+/* Was none of the options of the table given? */
+bool args_is_empty(const struct args_option *table, const void *options);
+
 /* Print one aligned line (or more) per option. */
 void args_print_help(const struct args_option *table);
 

@@ -42,8 +42,7 @@ static json_t *summary_json(const struct cli *cli,
 
 	out_put(json, "dataset", out_text(info->name));
 	out_put(json, "rid", out_rid(cli->store, "dataset", info->id));
-	out_put(json, "description",
-		*info->description ? out_text(info->description) : NULL);
+	out_put(json, "description", out_text_or_null(info->description));
 	out_put(json, "branches", json_incref(summary->branches));
 	out_put(json, "head", out_id('t', summary->head));
 	out_put(json, "files", out_u64(summary->n_files));
@@ -66,7 +65,7 @@ static void print_details(const struct cli *cli,
 	printf("rid:         ri.incr.%s.dataset.%" PRIu64 "\n",
 	       incr_store_uuid(cli->store), info->id);
 	printf("created:     %s\n", text_time_short(info->created_ns, &text));
-	if (*info->description)
+	if (info->description && *info->description)
 		printf("description: %s\n", info->description);
 	for (size_t i = 0; i < info->meta.n; i++)
 		printf("meta:        %s=%s\n", info->meta.items[i].key,

@@ -46,7 +46,7 @@ static void print_text(const struct incr_txn_info *info)
 		printf("  b%" PRIu64, info->build);
 	else if (strcmp(info->origin, "user") != 0)
 		printf("  (%s)", info->origin);
-	if (*info->message) {
+	if (info->message && *info->message) {
 		char line[200];
 
 		text_printable(info->message, strcspn(info->message, "\n"),

@@ -27,7 +27,7 @@ static int run_set(struct cli *cli, void *options)
 	const struct set_options *o = options;
 	_cleanup_found_branch_ struct found_branch found = { 0 };
 	_cleanup_free_ char *text = NULL;
-	size_t length;
+	size_t length = 0;
 	int r;
 
 	r = find_store(cli);
@@ -45,7 +45,7 @@ static int run_show(struct cli *cli, void *options)
 {
 	_cleanup_found_point_ struct found_point found = { 0 };
 	_cleanup_free_ char *text = NULL;
-	size_t length;
+	size_t length = 0;
 	int r;
 
 	(void)options;

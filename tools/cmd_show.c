@@ -68,7 +68,7 @@ static void print_head(const struct cli *cli, const struct incr_txn_info *info)
 	for (size_t i = 0; i < info->meta.n; i++)
 		printf("meta:        %s=%s\n", info->meta.items[i].key,
 		       info->meta.items[i].value);
-	if (*info->message)
+	if (info->message && *info->message)
 		printf("\n%s\n", info->message);
 }
 

@@ -58,8 +58,8 @@ json_t *exit_error_json(const struct incr_error *err)
 	out_put(json, "message",
 		out_text(err->message[0] ? err->message :
 					   incr_strerror(err->code)));
-	out_put(json, "thing", err->thing[0] ? out_text(err->thing) : NULL);
-	out_put(json, "hint", err->hint[0] ? out_text(err->hint) : NULL);
+	out_put(json, "thing", out_text_or_null(err->thing));
+	out_put(json, "hint", out_text_or_null(err->hint));
 	if (err->sys_errno)
 		out_put(json, "errno", json_integer(err->sys_errno));
 	if (err->n_paths > 0) {

@@ -185,7 +185,7 @@ int find_range(struct cli *cli, const char *text, const char *range,
 {
 	_cleanup_found_point_ struct found_point found = { 0 };
 	struct point_range ends = { 0 };
-	uint64_t from = 0, to;
+	uint64_t from = 0, to = 0;
 	int r;
 
 	r = point_range_parse(range, &ends, &cli->err);

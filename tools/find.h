@@ -12,7 +12,6 @@
 
 /* Open --store, $INCR_STORE or the nearest .incr as cli->store. */
 int find_store(struct cli *cli);
-int find_readonly_store(struct cli *cli);
 
 int find_dataset(struct cli *cli, const char *name,
 		 struct incr_dataset_info *out_info);

@@ -23,65 +23,65 @@ static bool is_directory(const char *path)
 	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* The nearest .incr upward from here. Owned; NULL with @err filled. */
-static char *find_upward(struct incr_error *err)
+static int open_at(struct cli *cli, const char *path,
+		   const struct incr_store_options *options)
 {
-	_cleanup_free_ char *dir = getcwd(NULL, 0);
-
-	if (!dir) {
-		(void)fail_errno(err, ".", "cannot tell the directory");
-		return NULL;
-	}
-	for (;;) {
-		char *path, *slash;
-
-		if (asprintf(&path, "%s/" STORE_NAME, dir) < 0) {
-			(void)fail_nomem(err);
-			return NULL;
-		}
-		if (is_directory(path))
-			return path;
-		free(path);
-		slash = strrchr(dir, '/');
-		if (!slash || *dir == '\0')
-			break;
-		*slash = '\0';
-	}
-	(void)fail(err, INCR_E_NOTFOUND, "no-store", NULL,
-		   "no store: there is no " STORE_NAME
-		   " directory here or above");
-	fail_hint(err, "name one with --store or $INCR_STORE, or make one "
-		       "with: incrctl init");
-	return NULL;
+	return incr_store_open(path, options, &cli->store, &cli->err);
 }
 
-static int open_store(struct cli *cli, bool is_readonly)
+/* A .incr that is no store, such as that of a mount, is passed over. */
+static bool is_passed_over(struct cli *cli, int r)
 {
-	_cleanup_free_ char *found = NULL;
-	struct incr_store_options options = { .is_readonly = is_readonly };
+	return r == INCR_E_NOTFOUND &&
+	       strcmp(cli->err.word, "not-a-store") == 0;
+}
+
+/* Open the nearest .incr upward from here. */
+static int open_upward(struct cli *cli,
+		       const struct incr_store_options *options)
+{
+	_cleanup_free_ char *dir = getcwd(NULL, 0);
+	char *slash;
+	int r;
+
+	if (!dir)
+		return fail_errno(&cli->err, ".", "cannot tell the directory");
+	do {
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s/" STORE_NAME, dir) < 0) {
+			path = NULL;
+			return fail_nomem(&cli->err);
+		}
+		if (is_directory(path)) {
+			r = open_at(cli, path, options);
+			if (!is_passed_over(cli, r))
+				return r;
+		}
+		slash = strrchr(dir, '/');
+		if (slash)
+			*slash = '\0';
+	} while (slash);
+
+	r = fail(&cli->err, INCR_E_NOTFOUND, "no-store", NULL,
+		 "no store: there is no " STORE_NAME " here or above");
+	fail_hint(&cli->err, "name one with --store or $INCR_STORE, or make "
+			     "one with: incrctl init");
+	return r;
+}
+
+int find_store(struct cli *cli)
+{
+	struct incr_store_options options = { 0 };
 	const char *path = cli->common.store;
 	uint64_t wait_sec = WAIT_DEFAULT_SEC;
-
-	if (!path)
-		path = getenv("INCR_STORE");
-	if (!path || !*path)
-		path = found = find_upward(&cli->err);
-	if (!path)
-		return cli->err.code;
 
 	if (cli->common.wait_sec.is_set)
 		wait_sec = cli->common.wait_sec.value;
 	if (__builtin_mul_overflow(wait_sec, 1000, &options.wait_ms))
 		options.wait_ms = UINT64_MAX;
-	return incr_store_open(path, &options, &cli->store, &cli->err);
-}
-
-int find_store(struct cli *cli)
-{
-	return open_store(cli, false);
-}
-
-int find_readonly_store(struct cli *cli)
-{
-	return open_store(cli, true);
+	if (!path)
+		path = getenv("INCR_STORE");
+	return path && *path ? open_at(cli, path, &options) :
+			       open_upward(cli, &options);
 }

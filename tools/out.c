@@ -75,6 +75,11 @@ json_t *out_text(const char *str)
 	return lossy ? json_stringn(lossy, length) : NULL;
 }
 
+json_t *out_text_or_null(const char *str)
+{
+	return str && *str ? out_text(str) : NULL;
+}
+
 void out_put_path(json_t *object, const char *path, size_t length)
 {
 	_cleanup_free_ char *lossy = NULL, *base64 = NULL;

@@ -29,6 +29,8 @@ void out_put(json_t *object, const char *key, json_t *value);
 void out_put_path(json_t *object, const char *path, size_t length);
 /* NULL becomes null; bytes that are not UTF-8 are replaced. */
 json_t *out_text(const char *str);
+/* The same; also "" becomes null. */
+json_t *out_text_or_null(const char *str);
 json_t *out_u64(uint64_t number);
 /* 0 becomes null. */
 json_t *out_time(int64_t time_ns);

@@ -28,9 +28,7 @@ json_t *out_txn_json(const struct cli *cli, const struct incr_txn_info *info)
 	out_put(json, "files", out_u64(info->n_files));
 	out_put(json, "removed", out_u64(info->n_removed));
 	out_put(json, "bytes", out_u64(info->size));
-	out_put(json, "message",
-		info->message && *info->message ? out_text(info->message) :
-						  NULL);
+	out_put(json, "message", out_text_or_null(info->message));
 	out_put(json, "meta", out_pairs(&info->meta));
 	out_put(json, "build", out_id('b', info->build));
 	out_put(json, "user", out_text(info->user));

@@ -27,7 +27,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define BUSY_TRIES 40
+#define BUSY_TRIES 20
 #define BUSY_PAUSE_NS 50000000
 #define END_LIMIT_MS 10000
 #define LOG_LINES_MAX 20
@@ -105,6 +105,7 @@ static void serve_child(const struct run_mount *m, struct incr_build *b,
 	if (serve_mount(mount, &end, &err) < 0)
 		fprintf(stderr, "incrctl: %s\n", err.message);
 	incr_mount_free(mount);
+	(void)rmdir(m->dir); /* also when nobody is left to do it */
 	_exit(0);
 }
 

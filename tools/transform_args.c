@@ -360,7 +360,5 @@ struct incr_plan_options transform_args_plan(const struct transform_args *args,
 
 bool transform_args_is_empty(const struct transform_args *args)
 {
-	static const struct transform_args none;
-
-	return memcmp(args, &none, sizeof(none)) == 0;
+	return args_is_empty(transform_args_table, args);
 }

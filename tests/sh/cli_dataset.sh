@@ -12,6 +12,8 @@ t_exit 3 "a store that is not there" "$INCRCTL" -S nothing dataset list
 t_exit 0 "init makes ./.incr" "$INCRCTL" init
 t "the nearest .incr is found from below" sh -c \
 	'mkdir -p a/b && cd a/b && "$INCRCTL" dataset create up && "$INCRCTL" dataset list'
+t_out "a .incr that is no store is passed over" "up" sh -c \
+	'mkdir -p a/b/.incr && cd a/b && "$INCRCTL" dataset list'
 t_exit 4 "init refuses a directory that is not empty" "$INCRCTL" init
 touch plain/file
 t_exit 4 "init refuses somebody's directory" "$INCRCTL" init plain

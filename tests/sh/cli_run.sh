@@ -174,6 +174,26 @@ wait $pid
 t "told to end, its command succeeds, and it commits nothing" [ $? = 143 ]
 t_json "the build failed" "failed" 'd["status"]' sh -c '"$INCRCTL" build list --json | head -n 1'
 
+# What the command leaves running, and the death of incrctl itself
+new_world
+t_exit 0 "a process that is left in the mount" run -- sh -c \
+	'cd "$INCR_ADDED_IN"; sleep 60 >/dev/null 2>&1 & echo $! >"$0"; cp a "$INCR_OUT_OUT"' "$TMP/left"
+kill "$(cat left)" 2>/dev/null
+t_out "does not stop the commit" a "$INCRCTL" ls out
+t "nor stays mounted" clean
+"$INCRCTL" run t --view=$view "${io[@]}" --force -- sh -c 'echo $$ >"$0"; exec sleep 60' "$TMP/command" >/dev/null 2>&1 &
+pid=$!
+kill_later $pid
+wait_until 10 [ -s command ]
+kill -KILL $pid
+wait $pid 2>/dev/null
+kill "$(cat command)"
+if [ $view = mount ]; then
+	t "a killed run leaves no mount" wait_until 10 clean
+fi
+t_json "but an orphan" "['open', True]" '[d["status"], d["orphaned"]]' sh -c '"$INCRCTL" build list --json | head -n 1'
+rm -rf "${TMPDIR:?}"/*
+
 # Refusals
 new_world
 t_exit 0 "a first run is let out of --require-incremental" run --require-incremental -- sh -c "$copy"
