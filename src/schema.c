@@ -48,26 +48,22 @@ static int find_on_line(struct incr_store *st, uint64_t dataset_id,
 			struct lineage_part part, char **out_text,
 			size_t *out_length, struct incr_error *err)
 {
-	_cleanup_iter_ struct iter *it = NULL;
+	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct state_key k = state_key_of(STATE_SCHEMA, dataset_id);
 	size_t fixed;
-	int r = index_iter(st->index, &it, err);
+	int r;
 
 	state_key_number(&k, part.line);
 	fixed = k.size;
 	state_key_number(&k, ~part.up_to);
-	if (r == 0)
-		r = it->seek(it, k.bytes, k.size, err);
+	r = index_first(st->index, k.bytes, k.size, fixed, &value, err);
 	if (r)
 		return r;
-	if (it->entry.key_size < fixed ||
-	    memcmp(it->entry.key, k.bytes, fixed) != 0)
-		return 1;
-	*out_text = text_dup((struct text){ (const char *)it->entry.value,
-					    it->entry.value_size });
+	*out_text =
+		text_dup((struct text){ (const char *)value.data, value.size });
 	if (!*out_text)
 		return incr_fail_nomem(err);
-	*out_length = it->entry.value_size;
+	*out_length = value.size;
 	return 0;
 }
 

@@ -13,9 +13,6 @@
 			return INCR_E_NOMEM; \
 	} while (0)
 
-/* A line grows out of one with a smaller number, so that this many steps cannot be a circle. */
-#define LINEAGE_MAX 1000000
-
 void state_key_start(struct state_key *k, enum state_kind kind)
 {
 	k->bytes[0] = (uint8_t)kind;
@@ -229,8 +226,11 @@ int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,
 	struct lineage l = { 0 };
 	int r = 0;
 
-	/* the line's own beginning tells whether from_txn can stand on it */
-	for (size_t i = 0; line && r == 0 && i < LINEAGE_MAX; i++) {
+	/*
+	 * The line's own beginning tells whether from_txn can stand on it.  A line
+	 * grows out of one with a smaller number: this ends.
+	 */
+	while (line && r == 0) {
 		struct state_line parent;
 
 		if (lineage_add(&l, line, txn) < 0) {
@@ -258,9 +258,19 @@ int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,
 
 bool lineage_holds(const struct lineage *l, uint64_t line, uint64_t txn)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (l->parts[i].line == line)
-			return txn <= l->parts[i].up_to;
+	size_t low = 0, high = l->n;
+
+	/* lines descend */
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->parts[mid].line == line)
+			return txn <= l->parts[mid].up_to;
+		if (l->parts[mid].line > line)
+			low = mid + 1;
+		else
+			high = mid;
+	}
 	return false;
 }
 
