@@ -281,10 +281,10 @@ static void test_commit__20000_files__are_all_there(void)
 		struct incr_txn_options options = { .dataset_id = k.dataset,
 						    .type = INCR_SNAPSHOT };
 		struct incr_source sources[10];
-		static char prefixes[10][8];
+		static char prefixes[10][16];
 
 		for (int i = 0; i < 10; i++) {
-			snprintf(prefixes[i], 8, "p%d", i);
+			snprintf(prefixes[i], 16, "p%d", i);
 			sources[i] =
 				(struct incr_source){ .kind = INCR_SOURCE_PATH,
 						      .path = path,

@@ -8,9 +8,10 @@
 #include "store_kit.h"
 #include "testing.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define COMMIT(type, files) store_kit_commit(&k, INCR_##type, NULL, files)
@@ -485,16 +486,31 @@ static void test_R19_range_gives_the_newest_versions(void)
 static void test_R20_a_crash_before_commit_changes_nothing(void)
 {
 	struct store_kit k;
-	uint64_t txn;
+	pid_t pid;
+	int status;
 
 	REQUIRE(store_kit_init(&k));
 	COMMIT(APPEND, "a=1");
-	txn = begin(&k, INCR_APPEND);
-	CHECK_OK(store_kit_put(&k, txn, "b", "1", false));
-	/* a process that dies runs no code of ours: the handle is left behind */
-	REQUIRE_OK(store_open_with(&io_posix, k.path, NULL, &k.st, NULL) ? 1 :
-									   0);
+	incr_store_close(k.st);
+	k.st = NULL;
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		/* dies with all it holds */
+		if (store_kit_reopen(&k) == 0 &&
+		    store_kit_put(&k, begin(&k, INCR_APPEND), "b", "1",
+				  false) == 0)
+			(void)raise(SIGKILL);
+		_exit(1);
+	}
+	CHECK_INT_EQ(pid, waitpid(pid, &status, 0));
+	CHECK(WIFSIGNALED(status));
+	REQUIRE_OK(store_kit_reopen(&k));
 	CHECK_STR_EQ("a=1@t1", store_kit_view(&k, store_kit_head(&k, NULL)));
+	CHECK_STR_EQ("no-such-transaction", store_kit_view(&k, 2));
+	CHECK_OK(txn_abort(&k, 2));
+	CHECK_STR_EQ("a=1@t1 c=1@t3",
+		     store_kit_view(&k, COMMIT(APPEND, "c=1")));
 	store_kit_release(&k);
 }
 
