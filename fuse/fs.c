@@ -3,8 +3,8 @@
  */
 #include "config.h"
 
-#include "fs.h"
 #include "error_map.h"
+#include "fs.h"
 
 #include <errno.h>
 #include <stdarg.h>

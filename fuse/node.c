@@ -6,9 +6,9 @@
  */
 #include "config.h"
 
-#include "node.h"
 #include "incr.h"
 #include "inode.h"
+#include "node.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #include "config.h"
 
-#include "output_fs.h"
 #include "error_map.h"
+#include "output_fs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -13,8 +13,8 @@
  */
 #include "config.h"
 
-#include "push.h"
 #include "fs.h"
+#include "push.h"
 
 #include <errno.h>
 

@@ -6,9 +6,9 @@
  */
 #include "config.h"
 
-#include "staging_fs.h"
 #include "inode.h"
 #include "output_fs.h"
+#include "staging_fs.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,8 +6,8 @@
  */
 #include "config.h"
 
-#include "view_fs.h"
 #include "fs.h"
+#include "view_fs.h"
 
 #include <errno.h>
 #include <limits.h>

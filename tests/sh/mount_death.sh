@@ -1,0 +1,95 @@
+#!/bin/bash
+# The process behind a mount dies, is told to end, or loses its connection.
+. "$(dirname "$0")/lib.sh"
+
+can_mount || skip_all "no FUSE here"
+
+mnt=$TMP/mnt
+mkdir "$mnt" tree
+for i in $(seq 400); do
+	seq "$i" $((i + 500)) >"tree/f$i"
+done
+fresh_store
+"$INCRCTL" dataset create in
+"$INCRCTL" commit in tree -q
+
+start() {
+	"$INCRCTL" mount "$mnt" --foreground >mount.log 2>&1 &
+	pid=$!
+	kill_later $pid
+	wait_until 10 ls "$mnt/in"
+}
+# Whatever still comes out of the mount is right.
+check_reads() {
+	local f
+	for f in tree/*; do
+		timeout 5 cat "$mnt/in/current/${f#tree/}" >got 2>/dev/null || continue
+		cmp -s "$f" got || return 1
+	done
+}
+
+n=${KILLS:-10} n_bad=0 n_wrong=0 n_slow=0
+for i in $(seq "$n"); do
+	start || n_bad=$((n_bad + 1))
+	check_reads &
+	reader=$!
+	sleep "0.0$((RANDOM % 10))"
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+	timeout 5 ls "$mnt" >/dev/null 2>&1
+	[ $? = 2 ] || n_slow=$((n_slow + 1))
+	wait $reader || n_wrong=$((n_wrong + 1))
+done
+t_out "killed $n times while it is read, mounted again without help" 0 echo $n_bad
+t_out "what needs the process fails at once" 0 echo $n_slow
+t_out "and no wrong bytes are read" 0 echo $n_wrong
+t_exit 0 "unmount clears a dead mount" "$INCRCTL" unmount "$mnt"
+t_out "the mount point is a directory again" "" ls -A "$mnt"
+
+# Stopped, and cut off
+start
+kill -STOP $pid
+timeout 10 cat "$mnt/in/current/f1" >/dev/null 2>&1 &
+reader=$!
+mkdir ctl
+if mount -t fusectl none ctl 2>/dev/null; then
+	dev=$(awk -v at="$mnt" '$5 == at { split($3, d, ":"); print d[2] }' /proc/self/mountinfo)
+	echo 1 >"ctl/$dev/abort"
+	t "aborting the connection of a stopped process frees its clients" wait_until 5 sh -c "! kill -0 $reader"
+	kill -CONT $pid
+	t "then the process ends" wait_until 10 sh -c "! kill -0 $pid"
+	t_exit 2 "the mount point fails until somebody unmounts it" ls "$mnt"
+	umount ctl
+else
+	skip "abort of the connection" "no fusectl here"
+	kill -CONT $pid
+	kill $pid
+	wait $pid
+fi
+wait
+"$INCRCTL" unmount "$mnt" >/dev/null 2>&1
+
+# Told to end while it is used
+start
+exec 9<"$mnt/in/current/f1"
+kill -TERM $pid
+t "SIGTERM ends it" wait_until 10 sh -c "! kill -0 $pid"
+t "and detaches the mount" sh -c "! mountpoint -q $mnt"
+t "a program that still has a file open gets no wrong bytes" sh -c "cat <&9 | cmp -s - tree/f1 || true"
+exec 9<&-
+
+# Users in the way
+start
+exec 9<"$mnt/in/current/f1"
+(cd "$mnt/in" && exec sleep 60) &
+kill_later $!
+t_exit 7 "unmount while it is used" "$INCRCTL" unmount "$mnt"
+t_grep "names who has a file" "$$ \(.*\) uses $mnt/in/current/f1" "$INCRCTL" unmount "$mnt"
+t_grep "and who sits in a directory" "$! \(sleep\) uses $mnt/in" "$INCRCTL" unmount "$mnt"
+exec 9<&-
+kill $!
+wait $! 2>/dev/null
+t_exit 0 "then it works" "$INCRCTL" unmount "$mnt"
+t "and the process ends" wait_until 10 sh -c "! kill -0 $pid"
+
+done_testing
