@@ -34,8 +34,8 @@ typedef int (*io_readdir_fn)(void *closure, const char *name,
 /*
  * Every call returns 0 (or a count or descriptor) or -errno.  Paths are
  * relative to @dirfd (AT_FDCWD allowed at the edges only).  Every descriptor
- * is close-on-exec.  EINTR and short writes are handled by the helpers below,
- * not by the table.
+ * is close-on-exec.  A table never returns -EINTR: it makes the call again.
+ * Short counts are handled by the helpers below, not by the table.
  */
 struct incr_io {
 	int (*open_at)(const struct incr_io *io, int dirfd, const char *path,
@@ -109,8 +109,8 @@ void cleanup_io_file(struct io_file *file);
 #define _cleanup_io_file_ __attribute__((cleanup(cleanup_io_file)))
 
 /*
- * Helpers over any table.  @thing names the file in messages.  They retry
- * EINTR and short counts, and fill @err.
+ * Helpers over any table.  @thing names the file in messages.  They go on after
+ * short counts, and fill @err.
  */
 int io_open(const struct incr_io *io, int dirfd, const char *path, int flags,
 	    uint32_t mode, int *out_fd, struct incr_error *err);

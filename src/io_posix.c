@@ -1,5 +1,7 @@
 /*
- * The real table of operating-system calls.
+ * The real table of operating-system calls.  A call that a signal interrupts
+ * is made again, so that no one above has to think of it; but for close(),
+ * after which Linux has closed the file whatever it says.
  */
 #include "config.h"
 
@@ -21,55 +23,52 @@
 
 #define NS_PER_SEC INT64_C(1000000000)
 
-static int result(int r)
-{
-	return r < 0 ? -errno : r;
-}
+/* The result of a system call, or -errno. */
+#define CALL(call)                                      \
+	__extension__({                                 \
+		__typeof__(call) r_;                    \
+		do                                      \
+			r_ = (call);                    \
+		while (r_ < 0 && errno == EINTR);       \
+		r_ < 0 ? (__typeof__(call))-errno : r_; \
+	})
 
 static int posix_open_at(const struct incr_io *io, int dirfd, const char *path,
 			 int flags, uint32_t mode)
 {
 	(void)io;
-	return result(openat(dirfd, path, flags | O_CLOEXEC, (mode_t)mode));
+	return CALL(openat(dirfd, path, flags | O_CLOEXEC, (mode_t)mode));
 }
 
 static int posix_close(const struct incr_io *io, int fd)
 {
 	(void)io;
-	return result(close(fd));
+	return close(fd) < 0 && errno != EINTR ? -errno : 0;
 }
 
 static int64_t posix_pread(const struct incr_io *io, int fd, void *data,
 			   size_t size, uint64_t off)
 {
-	ssize_t n;
-
 	(void)io;
 	if (off > INT64_MAX)
 		return -EFBIG;
-	n = pread(fd, data, size, (off_t)off);
-	return n < 0 ? -errno : n;
+	return CALL(pread(fd, data, size, (off_t)off));
 }
 
 static int64_t posix_read(const struct incr_io *io, int fd, void *data,
 			  size_t size)
 {
-	ssize_t n = read(fd, data, size);
-
 	(void)io;
-	return n < 0 ? -errno : n;
+	return CALL(read(fd, data, size));
 }
 
 static int64_t posix_pwrite(const struct incr_io *io, int fd, const void *data,
 			    size_t size, uint64_t off)
 {
-	ssize_t n;
-
 	(void)io;
 	if (off > INT64_MAX)
 		return -EFBIG;
-	n = pwrite(fd, data, size, (off_t)off);
-	return n < 0 ? -errno : n;
+	return CALL(pwrite(fd, data, size, (off_t)off));
 }
 
 static int posix_truncate(const struct incr_io *io, int fd, uint64_t size)
@@ -77,19 +76,19 @@ static int posix_truncate(const struct incr_io *io, int fd, uint64_t size)
 	(void)io;
 	if (size > INT64_MAX)
 		return -EFBIG;
-	return result(ftruncate(fd, (off_t)size));
+	return CALL(ftruncate(fd, (off_t)size));
 }
 
 static int posix_fsync(const struct incr_io *io, int fd)
 {
 	(void)io;
-	return result(fsync(fd));
+	return CALL(fsync(fd));
 }
 
 static int posix_fdatasync(const struct incr_io *io, int fd)
 {
 	(void)io;
-	return result(fdatasync(fd));
+	return CALL(fdatasync(fd));
 }
 
 static int posix_rename_at(const struct incr_io *io, int from_dirfd,
@@ -97,35 +96,35 @@ static int posix_rename_at(const struct incr_io *io, int from_dirfd,
 			   unsigned flags)
 {
 	(void)io;
-	return result(renameat2(from_dirfd, from, to_dirfd, to, flags));
+	return CALL(renameat2(from_dirfd, from, to_dirfd, to, flags));
 }
 
 static int posix_link_at(const struct incr_io *io, int from_dirfd,
 			 const char *from, int to_dirfd, const char *to)
 {
 	(void)io;
-	return result(linkat(from_dirfd, from, to_dirfd, to, 0));
+	return CALL(linkat(from_dirfd, from, to_dirfd, to, 0));
 }
 
 static int posix_symlink_at(const struct incr_io *io, const char *target,
 			    int dirfd, const char *path)
 {
 	(void)io;
-	return result(symlinkat(target, dirfd, path));
+	return CALL(symlinkat(target, dirfd, path));
 }
 
 static int posix_unlink_at(const struct incr_io *io, int dirfd,
 			   const char *path, int flags)
 {
 	(void)io;
-	return result(unlinkat(dirfd, path, flags));
+	return CALL(unlinkat(dirfd, path, flags));
 }
 
 static int posix_mkdir_at(const struct incr_io *io, int dirfd, const char *path,
 			  uint32_t mode)
 {
 	(void)io;
-	return result(mkdirat(dirfd, path, (mode_t)mode));
+	return CALL(mkdirat(dirfd, path, (mode_t)mode));
 }
 
 static enum io_kind kind_of_entry(unsigned char type)
@@ -140,12 +139,13 @@ static int posix_readdir(const struct incr_io *io, int dirfd, io_readdir_fn fn,
 			 void *closure)
 {
 	/* A descriptor of its own: the offset of @dirfd may be shared. */
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
+	int fd = CALL(openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	int r = 0;
 	DIR *dir;
 
 	(void)io;
 	if (fd < 0)
-		return -errno;
+		return fd;
 	dir = fdopendir(fd);
 	if (!dir) {
 		r = -errno;
@@ -156,8 +156,10 @@ static int posix_readdir(const struct incr_io *io, int dirfd, io_readdir_fn fn,
 	while (r == 0) {
 		struct dirent *entry;
 
-		errno = 0;
-		entry = readdir(dir);
+		do {
+			errno = 0;
+			entry = readdir(dir);
+		} while (!entry && errno == EINTR);
 		if (!entry) {
 			r = -errno;
 			break;
@@ -185,10 +187,14 @@ static int64_t ns_of_time(struct timespec t)
 static int posix_real_path(const struct incr_io *io, const char *path,
 			   char *out, size_t size)
 {
-	char *found = realpath(path, NULL);
-	int r = found ? 0 : -errno;
+	char *found;
+	int r;
 
 	(void)io;
+	do
+		found = realpath(path, NULL);
+	while (!found && errno == EINTR);
+	r = found ? 0 : -errno;
 	if (found && strlen(found) >= size)
 		r = -ENAMETOOLONG;
 	if (r == 0)
@@ -201,10 +207,12 @@ static int posix_stat_at(const struct incr_io *io, int dirfd, const char *path,
 			 struct io_stat *out_stat)
 {
 	struct stat st;
+	int r = CALL(
+		fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
 
 	(void)io;
-	if (fstatat(dirfd, path, &st, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 
 	*out_stat = (struct io_stat){
 		.kind = S_ISREG(st.st_mode) ? IO_FILE :
@@ -230,7 +238,7 @@ static int posix_fallocate_keep(const struct incr_io *io, int fd, uint64_t off,
 	(void)io;
 	if (off > INT64_MAX || size > INT64_MAX)
 		return -EFBIG;
-	return result(
+	return CALL(
 		fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)size));
 }
 
@@ -241,9 +249,13 @@ static int posix_lease(const struct incr_io *io, int fd, bool is_on)
 	 * Who opens the file for writing meanwhile makes the kernel signal us;
 	 * SIGURG is one that does nothing unless asked to, SIGIO would kill.
 	 */
-	if (is_on && fcntl(fd, F_SETSIG, SIGURG) < 0)
-		return -errno;
-	return result(fcntl(fd, F_SETLEASE, is_on ? F_RDLCK : F_UNLCK));
+	if (is_on) {
+		int r = CALL(fcntl(fd, F_SETSIG, SIGURG));
+
+		if (r < 0)
+			return r;
+	}
+	return CALL(fcntl(fd, F_SETLEASE, is_on ? F_RDLCK : F_UNLCK));
 }
 
 /* @command: F_OFD_SETLK or F_OFD_GETLK; @type_io: what is asked, then found. */
@@ -251,13 +263,15 @@ static int lock_call(int fd, int command, short *type_io, uint64_t off,
 		     uint64_t size)
 {
 	struct flock range = { .l_type = *type_io, .l_whence = SEEK_SET };
+	int r;
 
 	if (off > INT64_MAX || size > INT64_MAX)
 		return -EINVAL;
 	range.l_start = (off_t)off;
 	range.l_len = (off_t)size;
-	if (fcntl(fd, command, &range) < 0)
-		return errno == EACCES ? -EAGAIN : -errno;
+	r = CALL(fcntl(fd, command, &range));
+	if (r < 0)
+		return r == -EACCES ? -EAGAIN : r;
 	*type_io = range.l_type;
 	return 0;
 }
@@ -301,19 +315,19 @@ static int posix_set_times(const struct incr_io *io, int fd, int64_t mtime_ns)
 		ns += NS_PER_SEC;
 	}
 	times[1] = (struct timespec){ (time_t)sec, (long)ns };
-	return result(futimens(fd, times));
+	return CALL(futimens(fd, times));
 }
 
 static int posix_chmod(const struct incr_io *io, int fd, uint32_t mode)
 {
 	(void)io;
-	return result(fchmod(fd, (mode_t)mode));
+	return CALL(fchmod(fd, (mode_t)mode));
 }
 
 static int posix_reflink(const struct incr_io *io, int to_fd, int from_fd)
 {
 	(void)io;
-	return result(ioctl(to_fd, FICLONE, from_fd));
+	return CALL(ioctl(to_fd, FICLONE, from_fd));
 }
 
 static int posix_random(const struct incr_io *io, void *data, size_t size)
@@ -322,14 +336,12 @@ static int posix_random(const struct incr_io *io, void *data, size_t size)
 
 	(void)io;
 	while (size) {
-		ssize_t n = getrandom(at, size, 0);
+		ssize_t n = CALL(getrandom(at, size, 0));
 
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			at += n;
-			size -= (size_t)n;
-		}
+		if (n < 0)
+			return (int)n;
+		at += n;
+		size -= (size_t)n;
 	}
 	return 0;
 }
