@@ -50,8 +50,9 @@ struct commit_request {
 };
 
 /*
- * Check, number, append and sync.  On failure nothing is recorded and the
- * content (packs) is the caller's to discard.
+ * Check, number, append and sync.  On failure the content (packs) is the
+ * caller's to discard; where the record was written all the same, because the
+ * sync or what comes after it failed, its packs stay (is_recorded).
  *   INCR_E_CONFLICT "append-collision", "path-conflict", "branch-moved", "open-transaction"
  */
 int commit_append(struct incr_store *st, struct commit_request *request,

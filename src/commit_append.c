@@ -228,6 +228,7 @@ int commit_append(struct incr_store *st, struct commit_request *request,
 {
 	struct commit_record record = { 0 };
 	struct landing *landings;
+	uint64_t n_appended = st->n_appended;
 	struct lock lock;
 	int r;
 
@@ -253,6 +254,9 @@ int commit_append(struct incr_store *st, struct commit_request *request,
 	r = check_items(st, request, landings, err);
 	if (r == 0)
 		r = append_record(st, request, landings, &record, err);
+	for (size_t i = 0; i < request->n_items; i++)
+		request->items[i].content->is_recorded = st->n_appended !=
+							 n_appended;
 	r = store_end_append(st, &lock, r, err);
 undo:
 	landings_release(landings, request->n_items);

@@ -141,7 +141,7 @@ void ingest_result_discard(const struct ingest_options *options,
 {
 	char path[PACK_PATH_SIZE];
 
-	if (!r->is_inline && r->pack_id) {
+	if (!r->is_inline && r->pack_id && !r->is_recorded) {
 		/* What cannot be removed is no one's: gc takes it. */
 		pack_path(r->pack_id, path);
 		(void)options->io->unlink_at(options->io, options->store_dirfd,

@@ -86,6 +86,7 @@ struct ingest_result {
 	uint64_t pack_id;
 	uint64_t pack_size;
 	struct content manifest_content; /* owned */
+	bool is_recorded; /* a log record names its pack: that stays, whatever fails later */
 };
 /*
  * Walk, read, hash, compress, write.  Fails on the first special file

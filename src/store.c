@@ -139,12 +139,15 @@ static int replay(struct incr_store *st, struct incr_error *err)
 static int rebuild_index(void *closure, struct incr_error *err)
 {
 	struct incr_store *st = closure;
-	int r = index_reset(st->index, err);
+	int r;
 
-	if (r < 0)
-		return r;
-	st->is_broken = false;
-	return replay(st, err);
+	/* until all of it is there, what is missing would look like absent */
+	st->is_broken = true;
+	r = index_reset(st->index, err);
+	if (r == 0)
+		r = replay(st, err);
+	st->is_broken = r < 0;
+	return r;
 }
 
 static int open_parts(struct incr_store *st,
@@ -356,9 +359,14 @@ int store_append(struct incr_store *st, enum fact_type type,
 		r = log_append(st->log, &a, &position, &next, err);
 	if (r < 0)
 		return r;
+	st->n_appended++;
 	/* a new segment may have begun: the record stands where the log says */
 	at->position = position;
-	return store_catch_up(st, err);
+	r = store_catch_up(st, err);
+	/* it stands in the log, though the caller is told that it failed */
+	if (r < 0)
+		st->is_broken = true;
+	return r;
 }
 
 int store_end_append(struct incr_store *st, struct lock *lock, int r,
