@@ -129,8 +129,9 @@ static int current_read(const struct index *ix, struct current *out,
 	int r = io_read_file(ix->options.io, ix->options.store_dirfd,
 			     CURRENT_FILE, limit, &b, &why);
 
-	if (r == INCR_E_NOMEM)
-		return incr_fail_nomem(err);
+	/* one that cannot be read now may be whole */
+	if (r < 0 && r != INCR_E_NOTFOUND && r != INCR_E_CORRUPT)
+		return incr_fail_with(err, r, &why);
 	incr_error_release(&why);
 	return r < 0 || !current_decode(&b, ix->options.tag, out);
 }
@@ -203,13 +204,18 @@ static void use_checkpoint(struct index *ix, const struct current *cur,
 int index_files_load(struct index *ix, struct incr_error *err)
 {
 	struct index_table tables[INDEX_TABLES_MAX];
+	struct incr_error why = INCR_ERROR_INIT;
 	struct current cur;
 	int r;
 
 	index_start_empty(ix);
-	r = read_checkpoint(ix, &cur, tables, err);
+	r = read_checkpoint(ix, &cur, tables, &why);
+	if (r == INCR_E_NOMEM)
+		return incr_fail_with(err, r, &why);
+	/* one that cannot be read is made again */
+	incr_error_release(&why);
 	if (r)
-		return r < 0 ? r : 0;
+		return 0;
 	use_checkpoint(ix, &cur, tables);
 	ix->position = cur.position;
 	ix->counters = cur.counters;
@@ -258,14 +264,16 @@ int index_adopt(struct index *ix, struct incr_error *err)
 
 int index_files_forget(struct index *ix, uint64_t id, struct incr_error *err)
 {
+	struct incr_error why = INCR_ERROR_INIT;
 	struct current cur;
 	int r;
 
 	if (!ix->options.is_writable)
 		return 0;
-	r = current_read(ix, &cur, err);
-	if (r < 0)
-		return r;
+	r = current_read(ix, &cur, &why);
+	if (r == INCR_E_NOMEM)
+		return incr_fail_with(err, r, &why);
+	incr_error_release(&why);
 	if (r == 0 && cur.id != id)
 		return 0; /* somebody has written another one since */
 	r = ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd,
