@@ -52,9 +52,11 @@ static int check_unchanged(struct incr_store *st, int from,
 			   struct incr_error *err)
 {
 	struct io_stat s;
+	int r = st->io->stat_at(st->io, from, "", &s);
 
-	if (st->io->stat_at(st->io, from, "", &s) == 0 &&
-	    s.size == before->size && s.mtime_ns == before->mtime_ns &&
+	if (r < 0)
+		return incr_fail_errno(err, r, thing, "cannot stat the source");
+	if (s.size == before->size && s.mtime_ns == before->mtime_ns &&
 	    s.ctime_ns == before->ctime_ns)
 		return 0;
 	return incr_fail(err, INCR_E_INVALID, "source-changed", thing,
@@ -65,7 +67,7 @@ static int copy_to_temporary(struct incr_store *st, int spool, int from,
 			     const struct io_stat *s, const char *thing,
 			     struct incr_error *err)
 {
-	int to;
+	int to, closed;
 	int r = io_open(st->io, spool, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC,
 			0600, &to, err);
 
@@ -91,9 +93,10 @@ static int copy_to_temporary(struct incr_store *st, int spool, int from,
 	}
 	if (r == 0)
 		r = io_sync_file(st->io, to, thing, err);
-	if (io_close(st->io, to) < 0 && r == 0)
-		r = incr_fail(err, INCR_E_IO, NULL, thing,
-			      "cannot close the staged file");
+	closed = io_close(st->io, to);
+	if (closed < 0 && r == 0)
+		r = incr_fail_errno(err, closed, thing,
+				    "cannot close the staged file");
 	return r;
 }
 

@@ -196,7 +196,7 @@ static int make_lock_file(const struct incr_io *io, int dirfd,
 			  struct incr_error *err)
 {
 	static const uint8_t zeros[STORE_LOCK_FILE_SIZE];
-	int fd;
+	int fd, closed;
 	int r = io_open(io, dirfd, STORE_LOCK_FILE, O_RDWR | O_CREAT | O_TRUNC,
 			0644, &fd, err);
 
@@ -205,9 +205,10 @@ static int make_lock_file(const struct incr_io *io, int dirfd,
 	r = io_write_all(io, fd, zeros, sizeof(zeros), 0, STORE_LOCK_FILE, err);
 	if (r == 0)
 		r = io_sync_file(io, fd, STORE_LOCK_FILE, err);
-	if (io_close(io, fd) < 0 && r == 0)
-		r = incr_fail(err, INCR_E_IO, NULL, STORE_LOCK_FILE,
-			      "cannot close");
+	closed = io_close(io, fd);
+	if (r == 0 && closed < 0)
+		r = incr_fail_errno(err, closed, STORE_LOCK_FILE,
+				    "cannot close");
 	return r;
 }
 
