@@ -452,9 +452,9 @@ static int open_all(struct log *log, struct incr_error *err)
 	if (log->n_segments == 0 || log->segments[0]->base != 0)
 		return log_fail_corrupt(err, 0, 0,
 					"the first segment is missing");
-	r = log_hint_open(log);
+	r = log_hint_open(log, err);
 	if (r < 0)
-		return incr_fail_nomem(err);
+		return r;
 
 	/* The newest segment was made when all before it was durable. */
 	log_note_durable(log, log_newest_base(log));

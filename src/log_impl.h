@@ -27,7 +27,8 @@ struct log {
 	int lock_fd; /* of the lock file, for the hint; -1: none */
 	uint8_t uuid[16];
 	uint64_t store_tag;
-	uint64_t hint_key; /* 0: no hint */
+	uint64_t hint_key; /* of this boot; 0: no hint */
+	uint64_t mark_key; /* of this store; 0: no hint at all */
 	uint64_t segment_size;
 	bool is_writable;
 
@@ -93,8 +94,8 @@ struct log_hint {
 };
 
 /* Find the hint in the lock file; a store without one works, with more syncs. */
-int log_hint_open(struct log *log);
-/* Zeros when there is no valid hint of this boot. */
+int log_hint_open(struct log *log, struct incr_error *err);
+/* Zeros when there is no valid hint; failed_from only of this boot. */
 struct log_hint log_hint_read(struct log *log);
 int log_fail_dead(struct incr_error *err);
 /* Record that a sync of bytes at or after @from failed; the handle is dead. */

@@ -5,9 +5,14 @@
  * tells the processes of this boot how far the log is synced.  A waiter looks
  * at the hint while it waits, and is done as soon as someone has synced for
  * it.  The holder first reads on to the last whole record there is, so that
- * one sync serves all appends before it.  The hint names the boot and the
- * inode of the lock file: after a reboot, or in a copy of the store, it is
- * void, and costs one sync more.  It is never synced itself.
+ * one sync serves all appends before it.  The hint is never synced itself.
+ *
+ * That bytes were synced stays true for ever, so the hint is also what proves
+ * the last record when no later one does: it says so in two forms.  One names
+ * the boot, because a failed sync is forgotten with the page cache; the other,
+ * the mark, does not, so that damage to the last record is told from a torn
+ * tail after a reboot too.  Both name the inode of the lock file: in a copy of
+ * the store they are void, which costs one sync and that proof.
  *
  * A failed sync.  The kernel drops the error, and perhaps the bytes, so that a
  * second sync proves nothing.  The handle is dead, failed_from is put into the
@@ -37,7 +42,8 @@
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define HINT_OFF 64
-#define HINT_SIZE 32
+#define HINT_SIZE 64
+#define MARK_OFF 32 /* of the mark in the hint */
 #define WAIT_MS 60000
 #define WAIT_STEP_MS 8 /* between looks at the hint */
 /* How much of what others appended one sync looks at. */
@@ -45,14 +51,36 @@
 #define AHEAD_SIZE (UINT64_C(4) << 20)
 #define COPY_SIZE ((size_t)1 << 20)
 
-int log_hint_open(struct log *log)
+/* Keys of the hint; @boot empty: of the mark alone. */
+static int make_keys(struct log *log, const struct buf *boot,
+		     const struct io_stat *st, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf key = BUF_INIT;
+	uint8_t mark[16];
+
+	put_u64(mark, log->store_tag);
+	put_u64(mark + 8, st->inode);
+	log->mark_key = hash64(mark, sizeof(mark)) | 1; /* never 0 */
+	if (boot->size == 0)
+		return 0;
+	if (buf_put(&key, boot->data, boot->size) < 0 ||
+	    buf_put_u64(&key, st->device) < 0 ||
+	    buf_put_u64(&key, st->inode) < 0)
+		return incr_fail_nomem(err);
+	log->hint_key = hash64(key.data, key.size) | 1;
+	return 0;
+}
+
+int log_hint_open(struct log *log, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf boot = BUF_INIT;
 	struct io_stat st;
 	int fd;
 
-	if (io_read_file(log->io, AT_FDCWD, BOOT_ID, 256, &key, NULL) < 0)
-		return 0;
+	/* on failure it stays empty */
+	if (io_read_file(log->io, AT_FDCWD, BOOT_ID, 256, &boot, NULL) ==
+	    INCR_E_NOMEM)
+		return incr_fail_nomem(err);
 	fd = log->io->open_at(log->io, log->store_dirfd, "lock",
 			      log->is_writable ? O_RDWR : O_RDONLY, 0);
 	if (fd < 0)
@@ -60,39 +88,53 @@ int log_hint_open(struct log *log)
 	log->lock_fd = fd;
 	if (log->io->stat_at(log->io, fd, "", &st) < 0)
 		return 0;
+	return make_keys(log, &boot, &st, err);
+}
 
-	if (buf_put_u64(&key, st.device) < 0 || buf_put_u64(&key, st.inode) < 0)
-		return INCR_E_NOMEM;
-	log->hint_key = hash64(key.data, key.size) | 1; /* never 0 */
-	return 0;
+static bool is_valid(const uint8_t bytes[32], uint64_t key)
+{
+	return key && get_u64(bytes) == key &&
+	       get_u64(bytes + 24) == hash64(bytes, 24);
 }
 
 struct log_hint log_hint_read(struct log *log)
 {
-	struct log_hint none = { 0, 0 };
+	struct log_hint hint = { 0, 0 };
 	uint8_t bytes[HINT_SIZE];
+	const uint8_t *mark = bytes + MARK_OFF;
 	size_t size;
 
-	if (log->hint_key == 0 ||
+	if (log->mark_key == 0 ||
 	    io_read_upto(log->io, log->lock_fd, bytes, sizeof(bytes), HINT_OFF,
 			 &size, "lock", NULL) < 0 ||
-	    size < sizeof(bytes) || get_u64(bytes) != log->hint_key ||
-	    get_u64(bytes + 24) != hash64(bytes, 24))
-		return none;
-	return (struct log_hint){ get_u64(bytes + 8), get_u64(bytes + 16) };
+	    size < sizeof(bytes))
+		return hint;
+	if (is_valid(bytes, log->hint_key)) {
+		hint.synced_to = get_u64(bytes + 8);
+		hint.failed_from = get_u64(bytes + 16);
+	}
+	if (is_valid(mark, log->mark_key) && get_u64(mark + 8) > hint.synced_to)
+		hint.synced_to = get_u64(mark + 8);
+	return hint;
 }
 
-/* A failure costs others a sync, or (failed_from) the warning. */
+/* A failure costs others a sync, or the proof, or (failed_from) the warning. */
 static void hint_write(struct log *log, struct log_hint hint)
 {
-	uint8_t bytes[HINT_SIZE];
+	uint8_t bytes[HINT_SIZE] = { 0 };
+	uint8_t *mark = bytes + MARK_OFF;
 
-	if (log->hint_key == 0)
+	if (log->mark_key == 0)
 		return;
-	put_u64(bytes, log->hint_key);
-	put_u64(bytes + 8, hint.synced_to);
-	put_u64(bytes + 16, hint.failed_from);
-	put_u64(bytes + 24, hash64(bytes, 24));
+	if (log->hint_key) {
+		put_u64(bytes, log->hint_key);
+		put_u64(bytes + 8, hint.synced_to);
+		put_u64(bytes + 16, hint.failed_from);
+		put_u64(bytes + 24, hash64(bytes, 24));
+	}
+	put_u64(mark, log->mark_key);
+	put_u64(mark + 8, hint.synced_to);
+	put_u64(mark + 24, hash64(mark, 24));
 	(void)io_write_all(log->io, log->lock_fd, bytes, sizeof(bytes),
 			   HINT_OFF, "lock", NULL);
 }
@@ -228,6 +270,7 @@ int log_sync(struct log *log, uint64_t position, struct incr_error *err)
 		return log_fail_dead(err);
 
 	for (;;) {
+		struct incr_error why = INCR_ERROR_INIT;
 		struct lock lock = { 0 };
 		int r = position <= log->durable_to ?
 				1 :
@@ -236,7 +279,7 @@ int log_sync(struct log *log, uint64_t position, struct incr_error *err)
 		if (r != 0)
 			return r < 0 ? r : 0;
 		r = lock_take(log->io, log->store_dirfd, LOCK_SYNC, true,
-			      WAIT_STEP_MS, "the log", &lock, NULL);
+			      WAIT_STEP_MS, "the log", &lock, &why);
 		if (r == 0) {
 			r = sync_locked(log, position, err);
 			lock_release(&lock);
@@ -244,9 +287,8 @@ int log_sync(struct log *log, uint64_t position, struct incr_error *err)
 		}
 		waited_ms += WAIT_STEP_MS;
 		if (r != INCR_E_BUSY || waited_ms >= WAIT_MS)
-			return incr_fail(err, r, NULL, "lock",
-					 "cannot take the lock to sync the "
-					 "log");
+			return incr_fail_with(err, r, &why);
+		incr_error_release(&why);
 	}
 }
 

@@ -234,7 +234,7 @@ void log_fixture_cut(struct log_fixture *f, const char *path, uint64_t size)
 
 void log_fixture_reboot(struct log_fixture *f)
 {
-	static const uint8_t zeros[32];
+	static const uint8_t zeros[64];
 
 	log_fixture_write(f, "lock", 64, zeros, sizeof(zeros));
 }

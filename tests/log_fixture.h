@@ -38,7 +38,7 @@ void log_fixture_write(struct log_fixture *f, const char *path, uint64_t off,
 		       const void *data, size_t size);
 void log_fixture_flip(struct log_fixture *f, const char *path, uint64_t bit);
 void log_fixture_cut(struct log_fixture *f, const char *path, uint64_t size);
-/* Forget how far the log is synced, as a reboot does. */
+/* Forget how far the log is synced, as a reboot and the loss of the lock file do. */
 void log_fixture_reboot(struct log_fixture *f);
 /* Entries of a directory. */
 int log_fixture_count(struct log_fixture *f, const char *path);

@@ -478,7 +478,7 @@ static void test_commit__small__is_one_write_and_one_sync(void)
 		CHECK_INT_EQ(0, store_calls.n_fsync);
 		CHECK_INT_EQ(0, store_calls.n_fsync_dir);
 		CHECK_INT_EQ(0, store_calls.n_change);
-		/* the record, and the hint of 32 bytes in the lock file */
+		/* the record, and the hint of 64 bytes in the lock file */
 		n_hints = store_calls.n_pwrite - 1;
 		CHECK(n_hints <= 1);
 	}

@@ -148,7 +148,8 @@ static void test_format__lock_file__is_zeros_but_for_the_hint(void)
 	REQUIRE(format_read(format_store(), "lock", &b));
 	REQUIRE_INT_EQ(4096, b.size);
 	CHECK_MEM_EQ(zeros, b.data, 64);
-	CHECK_MEM_EQ(zeros, b.data + 96, 4096 - 96);
+	CHECK_MEM_EQ(zeros, b.data + 112, 8);
+	CHECK_MEM_EQ(zeros, b.data + 128, 4096 - 128);
 }
 
 /* ---- what a reader does not know ---- */

@@ -152,8 +152,29 @@ static void test_log_read__hint_of_this_boot__proves_damage(void)
 	CHECK_ERR(INCR_E_CORRUPT, log_fixture_reread(&f, NULL));
 	log_fixture_cut(&f, FIRST_SEGMENT, ends[2]);
 	CHECK_ERR(INCR_E_CORRUPT, log_fixture_reread(&f, NULL));
-	/* After a reboot only the log itself can prove it. */
+	/* Without it only the log itself can prove it. */
 	log_fixture_reboot(&f);
+	CHECK_INT_EQ(2, log_fixture_reread(&f, NULL));
+	log_fixture_close(&f);
+}
+
+/* The last record has no later one to prove it, and the boot's hint is void. */
+static void test_log_read__mark_of_an_earlier_boot__proves_damage(void)
+{
+	static const uint8_t zeros[32];
+	struct log_fixture f;
+	uint64_t ends[4];
+
+	REQUIRE_OK(create_three(&f, 0, ends));
+	REQUIRE_OK(log_sync(f.log, ends[3], NULL));
+	log_fixture_write(&f, "lock", 64, zeros, sizeof(zeros));
+	CHECK_INT_EQ(3, log_fixture_reread(&f, NULL));
+	log_fixture_flip(&f, FIRST_SEGMENT, 8 * ends[2] + 500);
+	CHECK_ERR(INCR_E_CORRUPT, log_fixture_reread(&f, NULL));
+	CHECK_ERR(INCR_E_CORRUPT, log_fixture_append(&f, NULL));
+	CHECK_INT_EQ(0, log_fixture_count(&f, "lost"));
+	/* A mark of another store says nothing. */
+	log_fixture_flip(&f, "lock", 8 * 96);
 	CHECK_INT_EQ(2, log_fixture_reread(&f, NULL));
 	log_fixture_close(&f);
 }
@@ -405,6 +426,7 @@ static const struct testing_test tests[] = {
 	TEST(test_log_append__on_damage__cuts_nothing),
 	TEST(test_log_read__unsynced_records_bad__both_are_tail),
 	TEST(test_log_read__hint_of_this_boot__proves_damage),
+	TEST(test_log_read__mark_of_an_earlier_boot__proves_damage),
 	TEST(test_log_read__hint_copied_with_store__is_void),
 	TEST(test_log_read__zeros_or_garbage_after_end__is_torn),
 	TEST(test_log_read__record_moved_or_foreign__is_not_taken),
