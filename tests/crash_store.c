@@ -16,17 +16,15 @@
 #include "config.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hash.h"
 #include "simio.h"
 #include "store.h"
+#include "store_text.h"
 
 #define STORE "store"
 #define N_PROCESSES 2
@@ -35,121 +33,6 @@
 #define STATES_DEFAULT 60000
 #define NESTED_EVERY 40
 #define FAILURES_MAX 5
-
-/* ---- a text that says all that the store holds ---- */
-
-struct description {
-	char *text; /* owned */
-	size_t size;
-};
-
-static void add(struct description *d, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-static void add(struct description *d, const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-	size_t n;
-
-	va_start(args, format);
-	n = (size_t)vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	d->text = realloc(d->text, d->size + n + 1);
-	if (!d->text)
-		abort();
-	memcpy(d->text + d->size, line, n + 1);
-	d->size += n;
-}
-
-struct describe {
-	struct incr_store *st;
-	struct description *d;
-	int r;
-};
-
-static int describe_txn(void *closure, const struct incr_txn_info *t)
-{
-	struct describe *c = closure;
-
-	add(c->d,
-	    "  t%" PRIu64 " %s %s files %" PRIu64 " removed %" PRIu64
-	    " view %" PRIu64 " %" PRIu64 "\n",
-	    t->number, incr_txn_type_name(t->type),
-	    incr_txn_status_name(t->status), t->n_files, t->n_removed,
-	    t->view_files, t->view_size);
-	return 0;
-}
-
-static int describe_files(struct describe *c, struct incr_view *view,
-			  struct incr_error *err)
-{
-	struct incr_node node = INCR_NODE_INIT;
-	struct incr_view_iter *it;
-	static char data[1 << 20];
-	size_t n;
-	int r = incr_view_iter_new(view, NULL, 0, &it, err);
-
-	if (r < 0)
-		return r;
-	while ((r = incr_view_iter_next(it, &node, err)) == 0) {
-		r = incr_file_read(view, &node, 0, data, sizeof(data), &n, err);
-		if (r < 0)
-			break;
-		add(c->d, "  %s t%" PRIu64 " %zu %016" PRIx64 "\n", node.path,
-		    node.txn, n, hash64(data, n));
-	}
-	incr_node_release(&node);
-	incr_view_iter_free(it);
-	return r < 0 ? r : 0;
-}
-
-static int describe_branch(void *closure, const struct incr_branch_info *b)
-{
-	struct describe *c = closure;
-	struct incr_error err = INCR_ERROR_INIT;
-	struct incr_view *view;
-
-	add(c->d, " %s head t%" PRIu64 " open t%" PRIu64 "\n", b->name, b->head,
-	    b->open_txn);
-	c->r = incr_txn_log(c->st, b->head, 0, describe_txn, c, &err);
-	if (c->r == 0)
-		c->r = incr_view_open(c->st, b->dataset_id, b->head, &view,
-				      &err);
-	if (c->r == 0) {
-		c->r = describe_files(c, view, &err);
-		incr_view_unref(view);
-	}
-	if (c->r < 0)
-		add(c->d, "  ERROR %s %s %s\n", err.word, err.message,
-		    err.thing);
-	incr_error_release(&err);
-	return 0;
-}
-
-static int describe_dataset(void *closure, const struct incr_dataset_info *info)
-{
-	struct describe *c = closure;
-	struct incr_error err = INCR_ERROR_INIT;
-
-	add(c->d, "%s %" PRIu64 "\n", info->name, info->id);
-	if (incr_branch_list(c->st, info->id, describe_branch, c, &err) < 0)
-		add(c->d, " ERROR %s %s\n", err.word, err.message);
-	incr_error_release(&err);
-	return 0;
-}
-
-static void describe(struct incr_store *st, struct description *out)
-{
-	struct describe c = { st, out, 0 };
-	struct incr_error err = INCR_ERROR_INIT;
-
-	out->size = 0;
-	add(out, "store\n");
-	if (incr_dataset_list(st, describe_dataset, &c, &err) < 0)
-		add(out, "ERROR %s %s\n", err.word, err.message);
-	incr_error_release(&err);
-}
 
 /* ---- verbs ---- */
 
@@ -176,7 +59,7 @@ struct run {
 	size_t n_acks;
 	struct ack {
 		size_t at; /* operations when it was acknowledged */
-		struct description description;
+		struct store_text description;
 	} acks[ACKS_MAX];
 };
 
@@ -185,7 +68,7 @@ static void acknowledge(struct run *run)
 	struct ack *a = &run->acks[run->n_acks++];
 
 	a->at = sim_n_ops(run->sim);
-	describe(run->st, &a->description);
+	(void)store_text_fill(run->st, 0, &a->description);
 }
 
 /* A source file in the simulated file system; its making is no part of the store. */
@@ -344,7 +227,7 @@ static void run_release(struct run *run)
 struct checker {
 	const char *workload; /* its number and what it does, for messages */
 	size_t n_states, n_nested, n_failures;
-	struct description found;
+	struct store_text found;
 };
 
 static int print_finding(void *closure, const struct incr_finding *f)
@@ -356,7 +239,7 @@ static int print_finding(void *closure, const struct incr_finding *f)
 
 /* What the recovered store may look like: as acknowledged before the cut, or one step on. */
 static bool is_allowed(const struct run *run, size_t k,
-		       const struct description *found)
+		       const struct store_text *found)
 {
 	size_t last = 0;
 
@@ -370,7 +253,7 @@ static bool is_allowed(const struct run *run, size_t k,
 }
 
 /* An OPEN transaction keeps everyone else off its branch, as it should. */
-static bool main_is_free(const struct description *d)
+static bool main_is_free(const struct store_text *d)
 {
 	const char *main = strstr(d->text, " main head ");
 	const char *open = main ? strstr(main, " open t") : NULL;
@@ -394,7 +277,7 @@ static const char *check_store(struct checker *c, const struct run *run,
 		incr_error_release(&err);
 		return "the store does not open";
 	}
-	describe(again.st, &c->found);
+	(void)store_text_fill(again.st, 0, &c->found);
 	if (!is_allowed(run, k, &c->found))
 		wrong = "an acknowledged change is lost, or one under way is half there";
 	else if (incr_verify(again.st, &verify, print_finding, NULL, &result,
@@ -447,11 +330,11 @@ static void check_nested(struct checker *c, const struct run *run, size_t k,
 	/* what was found is now the only thing allowed, then with one more commit */
 	both.n_acks = 0;
 	acks[both.n_acks++] = (struct ack){ 0 };
-	describe(again.st, &acks[0].description);
+	(void)store_text_fill(again.st, 0, &acks[0].description);
 	if (main_is_free(&acks[0].description) &&
 	    commit(&again, INCR_UPDATE, "nested", 90000, &err) == 0) {
 		acks[1] = (struct ack){ .at = sim_n_ops(state) };
-		describe(again.st, &acks[1].description);
+		(void)store_text_fill(again.st, 0, &acks[1].description);
 		both.n_acks = 2;
 	}
 	incr_error_release(&err);

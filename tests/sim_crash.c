@@ -15,32 +15,10 @@
 #define SECTOR 512
 #define RANDOM_VARIANTS 12
 
-/* The live tree without its history. */
-static struct sim *copy_state(const struct sim *from)
-{
-	struct sim *to = sim_new();
-
-	to->seed = from->seed;
-	to->clock = from->clock;
-	for (size_t i = 0; i < from->n_inodes; i++) {
-		const struct sim_inode *n = &from->inodes[i];
-
-		if (i)
-			(void)sim_new_inode(to, n->kind, n->mode);
-		to->inodes[i].mode = n->mode;
-		to->inodes[i].time = n->time;
-		sim_write(&to->inodes[i], 0, n->data, n->size);
-		for (size_t j = 0; j < n->n_entries; j++)
-			sim_set_entry(to, i, n->entries[j].name,
-				      n->entries[j].inode);
-	}
-	return to;
-}
-
 void sim_start(struct sim *sim)
 {
 	sim_free(sim->start);
-	sim->start = copy_state(sim);
+	sim->start = sim_copy(sim);
 	for (size_t i = 0; i < sim->n_ops; i++)
 		free(sim->ops[i].data);
 	sim->n_ops = 0;
@@ -264,7 +242,7 @@ struct sim *sim_crash(struct sim *sim, size_t k, enum sim_family family,
 			   .family = family,
 			   .seed = k * 1000003 + x * 31 + (size_t)family,
 			   .last_write = last_pending_write(sim, k) };
-	struct sim *to = copy_state(sim->start);
+	struct sim *to = sim_copy(sim->start);
 
 	add_inodes(to, sim);
 	for (size_t i = 0; i < k; i++)

@@ -109,18 +109,6 @@ void sim_write(struct sim_inode *n, size_t off, const void *data, size_t size)
 
 /* ---- descriptors and paths ---- */
 
-struct sim_fd {
-	bool is_open;
-	size_t inode;
-	uint64_t off; /* for read() */
-};
-
-struct sim_lock {
-	int fd;
-	bool is_exclusive;
-	uint64_t off, size;
-};
-
 static struct sim_fd *fd_of(struct sim *sim, int fd)
 {
 	size_t i = (size_t)(fd - FD_BASE);

@@ -19,6 +19,21 @@ void sim_free(struct sim *sim);
 /* The io table over it; valid as long as the file system. Thread-safe. */
 const struct incr_io *sim_io(struct sim *sim);
 
+/* The live tree of @from, with nothing open and nothing recorded. */
+struct sim *sim_copy(const struct sim *from);
+/* Descriptors that are open now. */
+size_t sim_n_open(const struct sim *sim);
+
+/* A file of the tree: its bytes, borrowed until it changes; NULL: no such file. */
+uint8_t *sim_file(struct sim *sim, const char *path, size_t *out_size);
+void sim_set_file(struct sim *sim, const char *path, const void *data,
+		  size_t size);
+void sim_remove_file(struct sim *sim, const char *path);
+typedef void (*sim_file_fn)(void *closure, const char *path);
+/* All files below directory @path, with their whole paths, in no order. */
+void sim_each_file(struct sim *sim, const char *path, sim_file_fn fn,
+		   void *closure);
+
 /* What is there now becomes durable, and the recording starts here. */
 void sim_start(struct sim *sim);
 /* Number of recorded operations so far: a crash point is a number up to this. */

@@ -22,6 +22,18 @@ struct sim_inode {
 	size_t n_entries;
 };
 
+struct sim_fd {
+	bool is_open;
+	size_t inode;
+	uint64_t off; /* for read() */
+};
+
+struct sim_lock {
+	int fd;
+	bool is_exclusive;
+	uint64_t off, size;
+};
+
 enum sim_op_kind {
 	SIM_OP_WRITE,
 	SIM_OP_TRUNCATE,
