@@ -160,7 +160,7 @@ static int find_branches(struct incr_build *b, const struct incr_transform *t,
 
 		if (r == 0)
 			r = plan_find_branch(&w, id, plan_build_branch(&w),
-					     false, &storage, &branch, err);
+					     &storage, &branch, err);
 		if (r < 0)
 			return r;
 		out_ids[i] = r == 0 ? branch.fact.id : 0;
@@ -313,7 +313,7 @@ static int fill_provenance(struct incr_build *b,
 {
 	char user[256], host[256] = "";
 
-	store_user(user, sizeof(user));
+	store_user(b->st, user, sizeof(user));
 	if (gethostname(host, sizeof(host) - 1) < 0)
 		host[0] = '\0';
 	b->info.user = strdup(user);
@@ -381,20 +381,28 @@ static bool may_run(const struct incr_plan *plan)
 	       plan->decision == INCR_DECISION_SNAPSHOT;
 }
 
-static int begin(struct incr_build *b, const struct incr_transform *t,
-		 const struct incr_plan_options *plan_options,
-		 const struct incr_build_options *options, struct plan_work *w,
-		 struct incr_plan *out_plan, struct incr_error *err)
+/* What the caller asked for. */
+struct request {
+	const struct incr_transform *transform;
+	const struct incr_plan_options *plan;
+	const struct incr_build_options *build;
+};
+
+/* 0 begun, 1 nothing may run. */
+static int begin(struct incr_build *b, const struct request *request,
+		 struct plan_work *w, struct incr_plan *out_plan,
+		 struct incr_error *err)
 {
+	const struct incr_transform *t = request->transform;
 	struct incr_plan plan = { 0 };
 	int r = store_catch_up(b->st, err);
 
 	if (r == 0)
 		r = transform_check(t, err);
 	if (r == 0)
-		r = options->is_preview ?
-			    plan_make(b->st, t, plan_options, w, err) :
-			    plan_locked(b, t, plan_options, w, err);
+		r = request->build->is_preview ?
+			    plan_make(b->st, t, request->plan, w, err) :
+			    plan_locked(b, t, request->plan, w, err);
 	if (r < 0)
 		return r;
 	if (!may_run(&w->plan)) {
@@ -404,7 +412,7 @@ static int begin(struct incr_build *b, const struct incr_transform *t,
 	}
 	r = take_plan(b, w, &plan, err);
 	if (r == 0)
-		r = start(b, options, w, err);
+		r = start(b, request->build, w, err);
 	if (r < 0)
 		incr_plan_release(&plan);
 	else
@@ -429,6 +437,11 @@ int incr_build_begin(struct incr_store *st,
 {
 	static const struct incr_plan_options no_plan_options = { 0 };
 	static const struct incr_build_options no_options = { 0 };
+	const struct request request = {
+		.transform = transform,
+		.plan = plan_options ? plan_options : &no_plan_options,
+		.build = options ? options : &no_options,
+	};
 	struct incr_build *b = calloc(1, sizeof(*b));
 	struct plan_work w = { 0 };
 	int r;
@@ -436,8 +449,7 @@ int incr_build_begin(struct incr_store *st,
 	if (!b)
 		return incr_fail_nomem(err);
 	b->st = st;
-	r = begin(b, transform, plan_options ? plan_options : &no_plan_options,
-		  options ? options : &no_options, &w, out_plan, err);
+	r = begin(b, &request, &w, out_plan, err);
 	plan_work_release(&w);
 	if (r == 0) {
 		*out_build = b;

@@ -51,9 +51,9 @@ int plan_find_dataset(struct plan_work *w, const char *name, uint64_t *out_id,
 			r;
 }
 
-static int find_one_branch(struct plan_work *w, uint64_t dataset_id,
-			   const char *name, struct buf *storage,
-			   struct state_branch *out, struct incr_error *err)
+int plan_find_branch(struct plan_work *w, uint64_t dataset_id, const char *name,
+		     struct buf *storage, struct state_branch *out,
+		     struct incr_error *err)
 {
 	uint64_t id;
 	int r = state_branch_id(w->st->index, dataset_id, text_of(name), &id,
@@ -62,17 +62,17 @@ static int find_one_branch(struct plan_work *w, uint64_t dataset_id,
 	return r ? r : state_branch(w->st->index, id, storage, out, err);
 }
 
-int plan_find_branch(struct plan_work *w, uint64_t dataset_id, const char *name,
-		     bool has_fallbacks, struct buf *storage,
-		     struct state_branch *out, struct incr_error *err)
+int plan_find_build_branch(struct plan_work *w, uint64_t dataset_id,
+			   struct buf *storage, struct state_branch *out,
+			   struct incr_error *err)
 {
 	const struct incr_transform *t = w->transform;
-	size_t n = has_fallbacks ? t->n_fallbacks : 0;
-	int r = find_one_branch(w, dataset_id, name, storage, out, err);
+	int r = plan_find_branch(w, dataset_id, plan_build_branch(w), storage,
+				 out, err);
 
-	for (size_t i = 0; i < n && r == 1; i++)
-		r = find_one_branch(w, dataset_id, t->fallbacks[i], storage,
-				    out, err);
+	for (size_t i = 0; i < t->n_fallbacks && r == 1; i++)
+		r = plan_find_branch(w, dataset_id, t->fallbacks[i], storage,
+				     out, err);
 	return r;
 }
 

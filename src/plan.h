@@ -43,13 +43,14 @@ int plan_gather_inputs(struct plan_work *w, struct incr_error *err);
 /* Read ends and counts, when the decision is known. */
 int plan_finish_inputs(struct plan_work *w, struct incr_error *err);
 
-/*
- * The branch @name of a dataset, else the first that exists of the fallbacks:
- * 0, or 1 when there is none.
- */
+/* A branch by name: 0, or 1 when there is none. */
 int plan_find_branch(struct plan_work *w, uint64_t dataset_id, const char *name,
-		     bool has_fallbacks, struct buf *storage,
-		     struct state_branch *out, struct incr_error *err);
+		     struct buf *storage, struct state_branch *out,
+		     struct incr_error *err);
+/* The build branch, else the first fallback that exists. */
+int plan_find_build_branch(struct plan_work *w, uint64_t dataset_id,
+			   struct buf *storage, struct state_branch *out,
+			   struct incr_error *err);
 /* INCR_E_NOTFOUND "no-such-dataset". */
 int plan_find_dataset(struct plan_work *w, const char *name, uint64_t *out_id,
 		      struct incr_error *err);

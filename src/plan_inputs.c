@@ -53,8 +53,10 @@ static int resolve(struct plan_work *w, size_t idx, struct incr_error *err)
 	in->transaction_limit = of->transaction_limit;
 
 	/* R33: a branch named for this input stands for itself. */
-	r = plan_find_branch(w, in->dataset_id, branch, !of->branch, &storage,
-			     &b, err);
+	r = of->branch ? plan_find_branch(w, in->dataset_id, branch, &storage,
+					  &b, err) :
+			 plan_find_build_branch(w, in->dataset_id, &storage, &b,
+						err);
 	if (r == 1)
 		return incr_fail(err, INCR_E_NOTFOUND, "no-such-branch", branch,
 				 "input %s: dataset %s has no such branch",
@@ -146,14 +148,15 @@ static int set_limit(struct plan_work *w, size_t idx, struct incr_error *err)
 	uint64_t after = decide_input_state(d) == DECIDE_INPUT_COMPARABLE ?
 				 d->last_read :
 				 0;
+	struct plan_path path = { d->head, d->view_start };
 	uint64_t good = 0;
 	int r = known_good(w, idx, &good, err);
 
 	if (r == 0)
-		r = plan_path_find_bad(w->st, d->head, d->view_start, good,
-				       &d->bad_txn, &d->bad_type, err);
+		r = plan_path_find_bad(w->st, path, good, &d->bad_txn,
+				       &d->bad_type, err);
 	if (r == 0)
-		r = plan_path_batch_end(w->st, d->head, d->view_start, after,
+		r = plan_path_batch_end(w->st, path, after,
 					in->transaction_limit, &d->read_end,
 					err);
 	return r;
@@ -336,10 +339,11 @@ int plan_finish_inputs(struct plan_work *w, struct incr_error *err)
 		}
 		/* R134: from the start of the view. */
 		if (in->kind == INCR_INPUT_LIMITED)
-			r = plan_path_batch_end(w->st, in->view_end,
-						in->view_start, 0,
-						in->transaction_limit,
-						&in->read_end, err);
+			r = plan_path_batch_end(
+				w->st,
+				(struct plan_path){ in->view_end,
+						    in->view_start },
+				0, in->transaction_limit, &in->read_end, err);
 		if (r == 0)
 			r = count_whole(w, in, err);
 		if (r < 0)

@@ -32,7 +32,6 @@ static int resolve(struct plan_work *w, size_t idx, struct incr_error *err)
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	const struct incr_transform_output *of = &w->transform->outputs[idx];
 	struct incr_plan_output *out = &w->plan.outputs[idx];
-	const char *branch = plan_build_branch(w);
 	struct state_branch b;
 	int r = plan_find_dataset(w, of->dataset, &out->dataset_id, err);
 
@@ -40,13 +39,12 @@ static int resolve(struct plan_work *w, size_t idx, struct incr_error *err)
 		return r;
 	out->alias = strdup(of->alias);
 	out->dataset = strdup(of->dataset);
-	out->branch = strdup(branch);
+	out->branch = strdup(plan_build_branch(w));
 	if (!out->alias || !out->dataset || !out->branch)
 		return incr_fail_nomem(err);
 
 	/* R32: made off the first fallback that exists, else a root. */
-	r = plan_find_branch(w, out->dataset_id, branch, true, &storage, &b,
-			     err);
+	r = plan_find_build_branch(w, out->dataset_id, &storage, &b, err);
 	if (r == 0)
 		r = set_branch(w, out, &b, err);
 	if (r < 0)

@@ -15,12 +15,12 @@ static bool step(const struct fact_txn *t, uint64_t start, uint64_t *number)
 	return *number != 0;
 }
 
-int plan_path_count(struct incr_store *st, uint64_t head, uint64_t start,
+int plan_path_count(struct incr_store *st, struct plan_path path,
 		    uint64_t after, uint64_t *out_n, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
-	uint64_t n = 0, number = head;
-	bool goes_on = head != 0;
+	uint64_t n = 0, number = path.head;
+	bool goes_on = path.head != 0;
 
 	while (goes_on && number != after) {
 		struct state_txn t;
@@ -29,19 +29,19 @@ int plan_path_count(struct incr_store *st, uint64_t head, uint64_t start,
 		if (r < 0)
 			return r;
 		n++;
-		goes_on = step(&t.fact, start, &number);
+		goes_on = step(&t.fact, path.start, &number);
 	}
 	*out_n = n;
 	return 0;
 }
 
-int plan_path_batch_end(struct incr_store *st, uint64_t head, uint64_t start,
+int plan_path_batch_end(struct incr_store *st, struct plan_path path,
 			uint64_t after, uint64_t limit, uint64_t *out_end,
 			struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
-	uint64_t n, number = head;
-	int r = plan_path_count(st, head, start, after, &n, err);
+	uint64_t n, number = path.head;
+	int r = plan_path_count(st, path, after, &n, err);
 
 	if (r < 0)
 		return r;
@@ -57,13 +57,13 @@ int plan_path_batch_end(struct incr_store *st, uint64_t head, uint64_t start,
 	return 0;
 }
 
-int plan_path_find_bad(struct incr_store *st, uint64_t head, uint64_t start,
+int plan_path_find_bad(struct incr_store *st, struct plan_path path,
 		       uint64_t good, uint64_t *out_txn,
 		       enum incr_txn_type *out_type, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
-	uint64_t number = head;
-	bool goes_on = head != 0;
+	uint64_t number = path.head;
+	bool goes_on = path.head != 0;
 
 	*out_txn = 0;
 	while (goes_on && number != good) {
@@ -73,11 +73,11 @@ int plan_path_find_bad(struct incr_store *st, uint64_t head, uint64_t start,
 		if (r < 0)
 			return r;
 		if (t.fact.type != INCR_APPEND &&
-		    !(t.fact.type == INCR_SNAPSHOT && number == start)) {
+		    !(t.fact.type == INCR_SNAPSHOT && number == path.start)) {
 			*out_txn = number;
 			*out_type = t.fact.type;
 		}
-		goes_on = step(&t.fact, start, &number);
+		goes_on = step(&t.fact, path.start, &number);
 	}
 	return 0;
 }
