@@ -344,7 +344,7 @@ static int make_room(struct committing *c, struct incr_error *err)
 	c->items = calloc(n, sizeof(*c->items));
 	if (!c->parts || !c->items)
 		return incr_fail_nomem(err);
-	store_user(c->user, sizeof(c->user));
+	store_user(c->b->st, c->user, sizeof(c->user));
 	for (size_t i = 0; i < n; i++)
 		if (!c->b->outputs[i].is_aborted)
 			c->parts[c->n++].idx = i;

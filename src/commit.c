@@ -79,7 +79,8 @@ int commit_find_branch(struct incr_store *st,
 	return incr_fail_with(err, r, &why);
 }
 
-int commit_fill_texts(const struct incr_txn_options *options,
+int commit_fill_texts(struct incr_store *st,
+		      const struct incr_txn_options *options,
 		      struct commit_texts *texts, struct commit_item *item,
 		      struct incr_error *err)
 {
@@ -92,7 +93,7 @@ int commit_fill_texts(const struct incr_txn_options *options,
 		r = fact_pairs_check(&options->meta, false, err);
 	if (r < 0)
 		return r;
-	store_user(texts->user, sizeof(texts->user));
+	store_user(st, texts->user, sizeof(texts->user));
 	if (fact_pairs_encode(&options->meta, &texts->pairs) < 0)
 		return incr_fail_nomem(err);
 	item->origin = text_of(origin);
@@ -318,7 +319,7 @@ int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
 				  "a commit is a SNAPSHOT, APPEND or UPDATE");
 
 	if (r == 0)
-		r = commit_fill_texts(options, &texts, &item, err);
+		r = commit_fill_texts(st, options, &texts, &item, err);
 	if (r == 0)
 		r = commit_find_branch(st, options, &storage, &branch, err);
 	if (r == 0)

@@ -87,7 +87,8 @@ struct commit_texts {
 	char user[256];
 	struct buf pairs;
 };
-int commit_fill_texts(const struct incr_txn_options *options,
+int commit_fill_texts(struct incr_store *st,
+		      const struct incr_txn_options *options,
 		      struct commit_texts *texts, struct commit_item *item,
 		      struct incr_error *err);
 

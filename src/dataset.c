@@ -129,7 +129,7 @@ int incr_dataset_create(struct incr_store *st, const char *name,
 		return r;
 	if (fact_pairs_encode(meta ? meta : &none, &pairs) < 0)
 		return incr_fail_nomem(err);
-	store_user(user, sizeof(user));
+	store_user(st, user, sizeof(user));
 	f.user = text_of(user);
 	f.pairs = (struct text){ (const char *)pairs.data, pairs.size };
 	r = store_begin_append(st, &lock, err);

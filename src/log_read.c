@@ -35,6 +35,14 @@ int log_fail_corrupt(struct incr_error *err, uint64_t base, uint64_t position,
 			 what, position - base, position);
 }
 
+static bool window_has(const struct log *log, uint64_t position, size_t size)
+{
+	uint64_t skip = position - log->window_position;
+
+	return position >= log->window_position && skip <= log->window.size &&
+	       size <= log->window.size - skip;
+}
+
 /*
  * @size bytes at @position of @segment, in the window; 1: the file ends
  * before.  @is_fresh: do not trust what the window holds.
@@ -46,12 +54,10 @@ static int window_get(struct log *log, struct segment *segment,
 	struct buf *window = &log->window;
 	size_t want = size > WINDOW_SIZE ? size : WINDOW_SIZE, got;
 	char name[LOG_NAME_SIZE];
-	uint64_t skip = position - log->window_position;
 	int r;
 
-	if (!is_fresh && position >= log->window_position &&
-	    skip <= window->size && size <= window->size - skip) {
-		*out_bytes = window->data + skip;
+	if (!is_fresh && window_has(log, position, size)) {
+		*out_bytes = window->data + (position - log->window_position);
 		return 0;
 	}
 
@@ -135,9 +141,10 @@ static int load_in(struct log *log, struct segment *segment, uint64_t position,
 		   struct log_record *out_record, bool *out_is_end,
 		   struct incr_error *err)
 {
-	int r = load_at(log, segment, position, false, out_record, err);
+	bool is_fresh = !window_has(log, position, RECORD_HEADER_SIZE);
+	int r = load_at(log, segment, position, is_fresh, out_record, err);
 
-	if (r == 1)
+	if (r == 1 && !is_fresh)
 		r = load_at(log, segment, position, true, out_record, err);
 	*out_is_end = r == 1 && log->window_position == position &&
 		      log->window.size == 0;
@@ -278,6 +285,14 @@ static int fail_at(struct log *log, uint64_t position, const char *what,
 	return log_fail_corrupt(err, base, position, what);
 }
 
+/* Nothing stands at @position, and nothing known before it was read says otherwise. */
+static bool is_plain_end(struct log *log, uint64_t position,
+			 struct log_hint hint)
+{
+	return log->window.size == 0 && hint.synced_to <= position &&
+	       log->durable_to <= position && log_newest_base(log) <= position;
+}
+
 /* log_load() found nothing at @position: end of the log, or damage? */
 static int judge(struct log *log, uint64_t position,
 		 struct log_record *out_record, uint64_t *out_next,
@@ -289,11 +304,10 @@ static int judge(struct log *log, uint64_t position,
 	if (r != 1)
 		return r;
 
+	if (is_plain_end(log, position, hint))
+		return 1;
 	if (hint.synced_to <= position && log->durable_to <= position &&
 	    log_newest_base(log) <= position) {
-		/* Nothing stands here: the usual end, and cheap to know. */
-		if (log->window.size == 0)
-			return 1;
 		r = was_durable(log, position, err);
 		if (r <= 0)
 			return r < 0 ? r : 1;
@@ -311,10 +325,16 @@ int log_read(struct log *log, uint64_t position, struct log_record *out_record,
 {
 	struct log_record record;
 	struct record_header *h = &record.header;
+	struct log_hint hint = { 0, 0 };
+	/* at the usual end, to have the hint first saves a second read */
+	bool has_hint = !window_has(log, position, RECORD_HEADER_SIZE);
 	uint64_t next;
-	int r = log_load(log, position, &record, &next, err);
+	int r;
 
-	if (r == 1)
+	if (has_hint)
+		hint = log_hint_read(log);
+	r = log_load(log, position, &record, &next, err);
+	if (r == 1 && !(has_hint && is_plain_end(log, position, hint)))
 		r = judge(log, position, &record, &next, err);
 	if (r != 0)
 		return r;

@@ -114,7 +114,7 @@ int incr_txn_begin(struct incr_store *st,
 				  "no such type of transaction");
 
 	if (r == 0)
-		r = commit_fill_texts(options, &texts, &item, err);
+		r = commit_fill_texts(st, options, &texts, &item, err);
 	if (r == 0)
 		r = commit_find_branch(st, options, &storage, &branch, err);
 	if (r == 0)

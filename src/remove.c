@@ -222,7 +222,7 @@ int incr_remove(struct incr_store *st, const struct incr_txn_options *options,
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
-		r = commit_fill_texts(options, &texts, &item, err);
+		r = commit_fill_texts(st, options, &texts, &item, err);
 	if (r == 0)
 		r = store_find_branch(st, options->dataset_id, options->branch,
 				      &storage, &branch, err);

@@ -33,16 +33,21 @@ int64_t store_now(const struct incr_store *st)
 	return st->io->now_ns(st->io);
 }
 
-void store_user(char *out, size_t size)
+void store_user(struct incr_store *st, char *out, size_t size)
 {
 	char text[1024];
 	struct passwd entry, *found = NULL;
+	uid_t id = geteuid();
 
-	if (getpwuid_r(geteuid(), &entry, text, sizeof(text), &found) == 0 &&
-	    found)
-		snprintf(out, size, "%s", found->pw_name);
-	else
-		snprintf(out, size, "%lu", (unsigned long)geteuid());
+	if (!st->user[0] || st->user_id != id) {
+		snprintf(st->user, sizeof(st->user), "%lu", (unsigned long)id);
+		if (getpwuid_r(id, &entry, text, sizeof(text), &found) == 0 &&
+		    found && found->pw_name[0])
+			snprintf(st->user, sizeof(st->user), "%s",
+				 found->pw_name);
+		st->user_id = id;
+	}
+	snprintf(out, size, "%s", st->user);
 }
 
 int incr_store_init(const char *path, struct incr_error *err)

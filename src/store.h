@@ -13,6 +13,8 @@
 #include "log.h"
 #include "state.h"
 
+#include <sys/types.h>
+
 #define STORE_LOCK_FILE "lock"
 #define STORE_LOCK_FILE_SIZE 4096
 
@@ -34,6 +36,8 @@ struct incr_store {
 	uint64_t n_appended; /* records that this handle has written */
 	bool is_broken; /* a record could not be applied after it was appended: reopen */
 	bool is_appending; /* holds the append lock: nothing slow is done */
+	char user[256]; /* name of user_id; empty: not looked up yet */
+	uid_t user_id;
 };
 
 /* With another io table than the real one: tests. */
@@ -67,8 +71,8 @@ int store_append_fact(struct incr_store *st, enum fact_type type,
 		      const struct buf *payload, struct incr_error *err);
 
 int64_t store_now(const struct incr_store *st);
-/* Name of the calling user, at most @size bytes. */
-void store_user(char *out, size_t size);
+/* Name of the calling user, at most @size bytes; looked up once. */
+void store_user(struct incr_store *st, char *out, size_t size);
 
 /* ---- finding things, with errors for people ---- */
 

@@ -566,7 +566,7 @@ int incr_sync(struct incr_store *st, const struct incr_sync_options *options,
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
-		r = commit_fill_texts(&options->txn, &texts, &item, err);
+		r = commit_fill_texts(st, &options->txn, &texts, &item, err);
 	if (r == 0)
 		r = store_find_branch(st, options->txn.dataset_id,
 				      options->txn.branch, &storage, &branch,
