@@ -68,7 +68,8 @@ int changes_print(void *closure, enum incr_change change,
 		return 0;
 	}
 	if (!print->cli->common.is_nul && print->form != CHANGES_NAMES)
-		printf("%c ", out_change_letter(change));
+		printf("%c%c", out_change_letter(change),
+		       print->form == CHANGES_LONG ? ' ' : '\t');
 	if (!print->cli->common.is_nul && print->form == CHANGES_LONG)
 		printf("%10s ", change == INCR_REMOVED ?
 					"-" :

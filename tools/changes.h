@@ -18,7 +18,7 @@ int changes_walk(struct cli *cli, uint64_t dataset_id, uint64_t from,
 		 uint64_t to, changes_fn fn, void *closure);
 
 enum changes_form {
-	CHANGES_LETTERS, /* "A path" */
+	CHANGES_LETTERS, /* "A", a tab, the path */
 	CHANGES_NAMES, /* "path" */
 	CHANGES_LONG, /* "A size path" */
 };

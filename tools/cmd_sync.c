@@ -81,7 +81,7 @@ static void print_change(void *closure, enum incr_change change,
 	} else if (cli->common.is_nul) {
 		out_path(cli, path, length);
 	} else {
-		printf("%c ", out_change_letter(change));
+		printf("%c\t", out_change_letter(change));
 		out_quoted(path, length);
 		putchar('\n');
 	}

@@ -93,7 +93,7 @@ t_json "a forced one is incremental" "incremental" 'd["decision"]' "$INCRCTL" bu
 add b
 t_exit 10 "stale" "$INCRCTL" status t --exit-code
 t_json "how far behind" "{'transactions': 1, 'files': 1, 'bytes': 2}" 'd["behind"]["in"]' "$INCRCTL" status t --json
-t_out "changes" "A b" "$INCRCTL" changes t in
+t_out "changes" "$(printf 'A\tb')" "$INCRCTL" changes t in
 t_out "changes --added" "b" "$INCRCTL" changes t in --added
 t_out "changes --removed" "" "$INCRCTL" changes t in --removed
 t_exit 3 "changes of an unknown alias" "$INCRCTL" changes t no

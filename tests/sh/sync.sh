@@ -86,7 +86,7 @@ t_grep "new permission bits are one" "UPDATE d: 1 file" sync --mode update
 rm folder/new.csv
 t_out "update removes nothing" "d: nothing changed" sync --mode update
 t_out "the file is still there" new "$INCRCTL" cat d new.csv
-t_out "a dry run tells" "R new.csv" sync --mode mirror --dry-run
+t_out "a dry run tells" "$(printf 'R\tnew.csv')" sync --mode mirror --dry-run
 t_out "and changes nothing" new "$INCRCTL" cat d new.csv
 
 echo keep >folder/keep.tmp
