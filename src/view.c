@@ -58,8 +58,11 @@ static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_txn t;
-	int r = store_find_txn(st, txn, &storage, &t, err);
+	/* what a view found damaged is not given to the next one */
+	int r = index_is_damaged(st->index) ? store_catch_up(st, err) : 0;
 
+	if (r == 0)
+		r = store_find_txn(st, txn, &storage, &t, err);
 	if (r < 0)
 		return r;
 	if (t.fact.dataset_id != v->dataset_id || t.status != INCR_COMMITTED) {

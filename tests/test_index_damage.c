@@ -205,6 +205,72 @@ static void test_index_get__read_only_and_damaged__still_answers(void)
 	store_kit_release(&k);
 }
 
+/* A block that holds versions of files alone. */
+static void damage_last_block(struct store_kit *k)
+{
+	char *path = NULL;
+	struct stat s;
+	int fd;
+
+	CHECK(asprintf(&path, "%s/index/%016llx.table", k->path,
+		       (unsigned long long)k->st->index
+			       ->tables[k->st->index->n_tables - 1]
+			       .id) > 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK_INT_EQ(0, fstat(fd, &s));
+	CHECK_INT_EQ(4, pwrite(fd, "\377\0\377\0", 4, s.st_size * 8 / 10));
+	(void)close(fd);
+	free(path);
+}
+
+static int count(struct store_kit *k, struct incr_view *v, uint64_t *out_n)
+{
+	struct incr_node node = INCR_NODE_INIT;
+	struct incr_view_iter *it;
+	int r = incr_view_iter_new(v, NULL, 0, &it, store_kit_err(k));
+
+	*out_n = 0;
+	if (r < 0)
+		return r;
+	while ((r = incr_view_iter_next(it, &node, &k->err)) == 0)
+		(*out_n)++;
+	incr_view_iter_free(it);
+	incr_node_release(&node);
+	return r;
+}
+
+static void test_view__damage_found_while_reading__next_view_is_whole(void)
+{
+	static const struct incr_store_options modes[] = {
+		{ .is_readonly = true }, { .is_readonly = false }
+	};
+	struct store_kit k;
+	struct incr_view *v;
+	uint64_t n;
+
+	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
+	store_kit_commit_n(&k, 0, 2000);
+	CHECK_OK(flush(&k));
+	damage_last_block(&k);
+	for (size_t i = 0; i < 2; i++) {
+		REQUIRE_OK(store_kit_reopen_with(&k, store_kit_quick_io(),
+						 &modes[i]));
+		REQUIRE_OK(incr_view_open(k.st, k.dataset, 2000, &v, NULL));
+		CHECK_ERR(INCR_E_CORRUPT, count(&k, v, &n));
+		CHECK_STR_EQ("damaged-table", k.err.word);
+		CHECK(n < 2000);
+		incr_view_unref(v);
+		REQUIRE_OK(incr_view_open(k.st, k.dataset, 2000, &v, NULL));
+		CHECK_INT_EQ(1, count(&k, v, &n));
+		CHECK_INT_EQ(2000, n);
+		incr_view_unref(v);
+	}
+	/* the next open starts from the log */
+	CHECK_OK(store_kit_reopen(&k));
+	store_kit_check_n_files(&k, 2000);
+	store_kit_release(&k);
+}
+
 static void test_index_flush__directory_deleted__is_made_again(void)
 {
 	struct store_kit k;
@@ -235,6 +301,7 @@ static const struct testing_test tests[] = {
 	TEST(test_index_open__checkpoint_of_other_records__is_refused),
 	TEST(test_index_get__damaged_table__rebuilds_from_the_log),
 	TEST(test_index_get__read_only_and_damaged__still_answers),
+	TEST(test_view__damage_found_while_reading__next_view_is_whole),
 	TEST(test_index_flush__directory_deleted__is_made_again),
 	TEST_END,
 };
