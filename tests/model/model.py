@@ -237,7 +237,7 @@ class Plan:
     outputs: dict = field(default_factory=dict)
     previous: "Build" = None
     fresh_doubt: bool = False       # fresh or incremental: the page is silent
-    let_out: str = None
+    is_let_out: bool = False        # of require_incremental
 
     def codes(self):
         return sorted({r.code for r in self.reasons})
@@ -437,8 +437,10 @@ class Store:
 
     @staticmethod
     def _judge_outputs(transform, plan):
-        """R74-R78; returns alias -> newest own record behind the head."""
-        records = {}
+        """R74-R78; returns alias -> newest own record behind the head, and
+        which outputs were never built: without history, or with nothing but
+        deletes that R77 skips."""
+        records, unbuilt = {}, []
         for alias, out in plan.outputs.items():
             foreign = []
             for txn in reversed(out.head.line() if out.head else []):
@@ -446,6 +448,10 @@ class Store:
                     records[alias] = txn.record
                     break
                 foreign.append(txn)
+            else:
+                if all(t.type == DELETE and t.origin == "retention"
+                       and transform.allow_retention for t in foreign):
+                    unbuilt.append(alias)
             deletes = [t for t in foreign if t.type == DELETE]
             by_retention = [t for t in deletes if t.origin == "retention"]
             kinds = (
@@ -466,7 +472,7 @@ class Store:
             plan.reasons.append(Reason("provenance-inconsistent"))
         if not built and not plan.reasons:
             plan.reasons.append(Reason("first-build"))
-        return records
+        return records, unbuilt
 
     @staticmethod
     def _judge_input(transform, plan, at, skip_hard):
@@ -533,7 +539,7 @@ class Store:
         transform = copy.deepcopy(transform)
         plan = Plan(transform)
         self._gather(transform, plan)
-        records = self._judge_outputs(transform, plan)
+        records, unbuilt = self._judge_outputs(transform, plan)
         if plan.previous:
             was = plan.previous.transform
             if was.semantic_version != transform.semantic_version:
@@ -545,15 +551,15 @@ class Store:
         skip_hard = bool(CURES & set(plan.codes()))
         for at in plan.inputs.values():
             self._judge_input(transform, plan, at, skip_hard)
+        # R59, Q1, Q17
+        plan.is_let_out = bool(unbuilt) or bool(
+            {"semantic-version", "forced"} & set(plan.codes()))
         self._decide(plan, records, force, command)
         return plan
 
     def _decide(self, plan, records, force, command):
         transform, codes = plan.transform, set(plan.codes())
-        unbuilt = [a for a, o in plan.outputs.items() if o.head is None]
         soft = codes - HARD
-        if unbuilt or codes & {"semantic-version", "forced"}:
-            plan.let_out = "yes"                           # R59, Q1, Q17
         plan.is_incremental = not soft
         for at in plan.inputs.values():
             set_views(at, plan.is_incremental)
@@ -561,7 +567,7 @@ class Store:
             set_mode(out, transform, plan.is_incremental)
         if codes & HARD:
             plan.decision = "error"
-        elif soft and transform.require_incremental and not plan.let_out:
+        elif soft and transform.require_incremental and not plan.is_let_out:
             plan.decision = "refused"                      # R90
         elif soft:
             plan.decision = "snapshot"

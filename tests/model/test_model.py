@@ -692,6 +692,16 @@ def row_47_unbuilt_output_lets_out():
 
 
 @test
+def retention_deletes_alone_are_no_build():
+    w = World(require_incremental=True, allow_retention=True)
+    w.do("I", "S{a}")
+    w.do("O", "R{}")
+    is_(w.plan(), "snapshot", "first-build")
+    w.f.allow_retention = False
+    is_(w.plan(), "refused", "output-retention-delete")
+
+
+@test
 def rows_48_61_built_by_another():
     w = World(require_incremental=True)
     w.do("I", "S{a}")
