@@ -172,7 +172,9 @@ static void look(struct store_kit *k, uint64_t head, uint64_t n_txns)
 	incr_view_unref(v);
 	incr_node_release(&node);
 	check_changes(k, head - 1, head, 1000, "changes of the last");
-	check_changes(k, head - 20, head, 20000, "changes of the last 20");
+	if (head > 20)
+		check_changes(k, head - 20, head, 20000,
+			      "changes of the last 20");
 }
 
 static void test_scale__a_million_files__views_cost_what_they_show(void)
