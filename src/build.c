@@ -262,12 +262,13 @@ int build_set_paths(struct incr_build *b, struct incr_error *err)
 
 static int make_staging(struct incr_build *b, struct incr_error *err)
 {
+	_cleanup_free_ const char **aliases = NULL;
 	size_t n = b->info.plan.n_outputs;
-	_cleanup_free_ const char **aliases = calloc(n, sizeof(*aliases));
 	int r = staging_of_preview(b->st->io, b->st->dirfd, &b->staging, err);
 
 	if (r < 0)
 		return r;
+	aliases = calloc(n, sizeof(*aliases));
 	if (!aliases)
 		return incr_fail_nomem(err);
 	for (size_t i = 0; i < n; i++)
