@@ -205,6 +205,13 @@ class Cli(Backend):
                 del self.environment[name]
         self.opened = self.ask("init", self.store)
 
+    def close(self):
+        mountpoint = os.path.join(self.work, "m")
+        if os.path.ismount(mountpoint):      # an unmount failed
+            subprocess.run(["fusermount3", "-u", "-z", mountpoint],
+                           check=False)
+        return super().close()
+
     def raw(self, words):
         done = subprocess.run([self.program, *words], cwd=self.work,
                               env=self.environment, capture_output=True,

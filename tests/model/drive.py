@@ -15,6 +15,7 @@ still fails.  Its seed repeats it: it is then the first history.
 
 import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -87,6 +88,7 @@ def report(seed, steps, text):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))    # clean up
     seed = setting("SEED", random.SystemRandom().getrandbits(31))
     n_steps, length = setting("STEPS", 2000), setting("LENGTH", 60)
     end = time.monotonic() + setting("SECONDS", 1e9)
