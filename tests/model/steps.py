@@ -62,7 +62,7 @@ class History:
             reply = self.real.create(name)
             require("error" not in reply, "create: %s", reply)
 
-    # ------------------------------------------------------------ helpers
+    # -------------------------------------------------------- small things
 
     def text(self):
         self.n_texts += 1
