@@ -97,7 +97,7 @@ static void test_txn_list_open__callback_aborts_each__none_is_left(void)
 {
 	struct store_kit k;
 	unsigned n = 0;
-	char name[8];
+	char name[16];
 
 	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
 	for (int i = 0; i < 5; i++) {

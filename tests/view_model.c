@@ -174,8 +174,8 @@ static void draw(struct model *m, struct step *s)
 		s->txn.start = m->n + 1;
 	for (; s->n_touched < n; s->n_touched++) {
 		/* a few paths get many versions */
-		size_t i = store_kit_random(&m->random,
-					    n % 2 ? 4 : MODEL_PATHS);
+		size_t i =
+			store_kit_random(&m->random, n % 2 ? 4 : MODEL_PATHS);
 
 		/* an APPEND of what is there is worth a try, but not always */
 		if (s->is_touched[i] ||
