@@ -301,16 +301,22 @@ static int encode_build(void *closure, const struct commit_request *request,
 	return build_encode(info, out_payload, err);
 }
 
-/* Was the record written, whatever commit_append() says? Then its packs stay. */
+/*
+ * Was the record written, whatever commit_append() says (the sync behind it may
+ * have failed)?  Then its packs stay; also when nobody can tell.
+ */
 static bool is_recorded(struct committing *c)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct incr_store *st = c->b->st;
 	struct state_txn t;
+	int r;
 
-	return c->items[0].number &&
-	       state_txn(c->b->st->index, c->items[0].number, &storage, &t,
-			 NULL) == 0 &&
-	       t.fact.build == c->b->info.number;
+	if (!c->n || !c->items[0].number)
+		return false;
+	r = state_txn(st->index, c->items[0].number, &storage, &t, NULL);
+	return st->is_broken || r < 0 ||
+	       (r == 0 && t.fact.build == c->b->info.number);
 }
 
 static int append(struct committing *c, struct incr_error *err)
