@@ -191,13 +191,7 @@ static void test_scale__a_million_files__views_cost_what_they_show(void)
 	commit_tree(&k, INCR_APPEND, tree, "d0000");
 	small = commit_100(&k, few, 30);
 	store_kit_release(&k);
-	{
-		char command[600];
-
-		snprintf(command, sizeof(command), "rm -rf '%s/store'",
-			 testing_tmpdir());
-		CHECK_INT_EQ(0, system(command));
-	}
+	store_kit_remove("store");
 	REQUIRE(store_kit_init_with(&k, store_kit_quick_io()));
 	t = store_kit_seconds();
 	for (uint64_t i = 0; i < n_txns; i++) {
@@ -221,12 +215,7 @@ static void test_scale__a_million_files__views_cost_what_they_show(void)
 	t = store_kit_seconds();
 	incr_store_close(k.st);
 	k.st = NULL;
-	{
-		char command[600];
-
-		snprintf(command, sizeof(command), "rm -rf '%s/index'", k.path);
-		CHECK_INT_EQ(0, system(command));
-	}
+	store_kit_remove("store/index");
 	t = store_kit_seconds();
 	REQUIRE_OK(store_kit_reopen(&k));
 	report("open without an index", t);

@@ -340,6 +340,15 @@ char *store_kit_path(const char *name)
 	return full;
 }
 
+void store_kit_remove(const char *name)
+{
+	int dirfd = open(testing_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	must(dirfd >= 0, testing_tmpdir());
+	must(io_remove_tree(&io_posix, dirfd, name, NULL) == 0, name);
+	(void)close(dirfd);
+}
+
 void store_kit_write(const char *path, const void *data, size_t size)
 {
 	char *full = store_kit_path(path);

@@ -63,6 +63,8 @@ void store_kit_check_n_files(struct store_kit *k, uint64_t want);
 
 /* A source tree below the test's directory; owned path. */
 char *store_kit_path(const char *name);
+/* Remove a tree below the test's directory. */
+void store_kit_remove(const char *name);
 void store_kit_write(const char *path, const void *data, size_t size);
 
 /* Bytes of all files in a directory of the store, and their number. */

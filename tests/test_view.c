@@ -25,14 +25,6 @@ static void flush(struct world *w)
 		"flush");
 }
 
-static void remove_index(struct world *w)
-{
-	char command[600];
-
-	snprintf(command, sizeof(command), "rm -rf '%s/index'", w->kit.path);
-	CHECK_INT_EQ(0, system(command));
-}
-
 /* Flip a bit of a random file of the index, or cut it. */
 static void damage_index(struct world *w)
 {
@@ -87,7 +79,7 @@ static bool between_steps(struct world *w, enum index_state state)
 	    (state != NEVER_FLUSHED && store_kit_random(&w->model.random, 2)))
 		flush(w);
 	if (state == DELETED_BETWEEN && now)
-		remove_index(w);
+		store_kit_remove("store/index");
 	if (state == DAMAGED_BETWEEN && now) {
 		damage_index(w);
 		/* what an open handle may say */
@@ -152,7 +144,6 @@ static bool run_history(enum index_state state, uint64_t seed, unsigned n_steps)
 static void run_histories(enum index_state state, unsigned n)
 {
 	static uint64_t base;
-	char command[600];
 
 	if (!base)
 		base = store_kit_seed();
@@ -162,9 +153,7 @@ static void run_histories(enum index_state state, unsigned n)
 			       base + i);
 			return;
 		}
-		snprintf(command, sizeof(command), "rm -rf '%s'/*",
-			 testing_tmpdir());
-		CHECK_INT_EQ(0, system(command));
+		store_kit_remove("store");
 	}
 }
 
