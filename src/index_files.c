@@ -384,7 +384,7 @@ static int sweep_entry(void *closure, const char *name, enum io_kind kind)
 	char known[64];
 
 	(void)kind;
-	if (!strcmp(name, CURRENT_FILE + strlen(INDEX_DIR "/")))
+	if (!strcmp(name, &CURRENT_FILE[strlen(INDEX_DIR "/")]))
 		return 0;
 	for (size_t i = 0; i < s->cur->n_tables; i++) {
 		table_path(s->cur->tables[i], known);
