@@ -301,24 +301,6 @@ static int encode_build(void *closure, const struct commit_request *request,
 	return build_encode(info, out_payload, err);
 }
 
-/*
- * Was the record written, whatever commit_append() says (the sync behind it may
- * have failed)?  Then its packs stay; also when nobody can tell.
- */
-static bool is_recorded(struct committing *c)
-{
-	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct incr_store *st = c->b->st;
-	struct state_txn t;
-	int r;
-
-	if (!c->n || !c->items[0].number)
-		return false;
-	r = state_txn(st->index, c->items[0].number, &storage, &t, NULL);
-	return st->is_broken || r < 0 ||
-	       (r == 0 && t.fact.build == c->b->info.number);
-}
-
 static int append(struct committing *c, struct incr_error *err)
 {
 	struct commit_request request = { .n_items = c->n,
@@ -372,7 +354,7 @@ static int commit_parts(struct committing *c, struct incr_error *err)
 		set_message(c, &c->parts[i], &c->items[i]);
 	if (r == 0)
 		r = append(c, err);
-	if (r < 0 && !is_recorded(c))
+	if (r < 0)
 		for (size_t i = 0; i < c->n; i++)
 			ingest_result_discard(&c->parts[i].ingest,
 					      &c->parts[i].content);
