@@ -139,7 +139,7 @@ static int copy_view(const struct copy *c, const char *dir,
 		     struct incr_view *view)
 {
 	struct incr_node node = INCR_NODE_INIT;
-	struct incr_view_iter *it;
+	struct incr_view_iter *it = NULL;
 	char *path = NULL;
 	int r;
 
@@ -182,7 +182,7 @@ static int copy_list(const struct copy *c, const char *path,
 		     struct incr_view *view)
 {
 	struct incr_node node = INCR_NODE_INIT;
-	struct incr_view_iter *it;
+	struct incr_view_iter *it = NULL;
 	int fd = open_new(c, path), copy, r;
 	FILE *out;
 

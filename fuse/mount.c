@@ -28,13 +28,16 @@
 #define TEXT(x) TEXT_OF(x)
 #define MAX_READ TEXT(FS_MAX_READ)
 
-static int new_mount(const struct incr_mount_options *options,
-		     struct incr_mount **out_mount, struct incr_error *err)
+/* NULL without memory, which @err tells. */
+static struct incr_mount *new_mount(const struct incr_mount_options *options,
+				    struct incr_error *err)
 {
 	struct incr_mount *m = calloc(1, sizeof(*m));
 
-	if (m == NULL)
-		return mount_fail_nomem(err);
+	if (m == NULL) {
+		(void)mount_fail_nomem(err);
+		return NULL;
+	}
 	m->options = *options;
 	m->options.mountpoint = NULL;
 	m->uid = options->has_uid ? options->uid : geteuid();
@@ -47,16 +50,15 @@ static int new_mount(const struct incr_mount_options *options,
 	    node_table_init(&m->nodes, m) < 0 ||
 	    view_slots_init(&m->slots) < 0) {
 		incr_mount_free(m);
-		return mount_fail_nomem(err);
+		(void)mount_fail_nomem(err);
+		return NULL;
 	}
-	*out_mount = m;
-	return 0;
+	return m;
 }
 
 static int check_empty(const char *path, struct incr_error *err)
 {
 	DIR *dir = opendir(path);
-	struct dirent *d;
 	size_t n = 0;
 
 	if (dir == NULL && errno == ENOTDIR)
@@ -65,7 +67,7 @@ static int check_empty(const char *path, struct incr_error *err)
 	if (dir == NULL)
 		return mount_fail(err, INCR_E_IO, "bad-mountpoint", errno, path,
 				  "cannot read the mount point");
-	while ((d = readdir(dir)) != NULL)
+	while (readdir(dir) != NULL)
 		n++;
 	(void)closedir(dir);
 	if (n > 2) /* "." and ".." */
@@ -187,12 +189,11 @@ int incr_mount_build(struct incr_build *b,
 		     const struct incr_mount_options *options,
 		     struct incr_mount **out_mount, struct incr_error *err)
 {
-	struct incr_mount *m;
+	struct incr_mount *m = new_mount(options, err);
 	int r;
 
-	r = new_mount(options, &m, err);
-	if (r < 0)
-		return r;
+	if (m == NULL)
+		return INCR_E_NOMEM;
 	m->build = b;
 	m->store = incr_build_store(b);
 	m->answers_open = options->staging == INCR_STAGING_FUSE &&
@@ -209,12 +210,11 @@ int incr_mount_browse(struct incr_store *st, int64_t at_ns,
 		      const struct incr_mount_options *options,
 		      struct incr_mount **out_mount, struct incr_error *err)
 {
-	struct incr_mount *m;
+	struct incr_mount *m = new_mount(options, err);
 	int r;
 
-	r = new_mount(options, &m, err);
-	if (r < 0)
-		return r;
+	if (m == NULL)
+		return INCR_E_NOMEM;
 	m->store = st;
 	m->at_ns = at_ns;
 	r = start(m, options->mountpoint, err);

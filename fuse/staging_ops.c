@@ -65,7 +65,7 @@ static void reply_made(fuse_req_t req, struct staging_node *parent, int dir_fd,
 		       const char *name, int r)
 {
 	struct incr_mount *m = mount_of(req);
-	struct fuse_entry_param e;
+	struct fuse_entry_param e = { 0 };
 
 	if (r == 0)
 		r = staging_look_up(m, parent, dir_fd, name, &e);
