@@ -48,6 +48,13 @@ void compressor_free(struct compressor *c)
 	free(c);
 }
 
+void compressor_set_hash(struct compressor *c, int hash_log, int min_match)
+{
+	/* what a version of zstd refuses stays as the level has it */
+	(void)ZSTD_CCtx_setParameter(c->context, ZSTD_c_hashLog, hash_log);
+	(void)ZSTD_CCtx_setParameter(c->context, ZSTD_c_minMatch, min_match);
+}
+
 size_t compressor_bound(size_t raw_size)
 {
 	return ZSTD_compressBound(raw_size);

@@ -13,6 +13,8 @@ enum codec { CODEC_RAW = 0, CODEC_ZSTD = 1 };
 struct compressor;
 struct compressor *compressor_new(int level);
 void compressor_free(struct compressor *c);
+/* Size of the table of matches (2^@hash_log entries) and the shortest match, instead of the level's own. */
+void compressor_set_hash(struct compressor *c, int hash_log, int min_match);
 size_t compressor_bound(size_t raw_size);
 /*
  * Compress @raw into @out (of compressor_bound(raw_size) bytes).

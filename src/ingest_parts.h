@@ -17,7 +17,7 @@
 #define INGEST_SMALL_MAX \
 	FRAME_RAW_DEFAULT /* larger files have frames of their own */
 #define INGEST_SHARED_FRAME \
-	(2 * FRAME_RAW_DEFAULT) /* raw bytes of small files in one frame */
+	(4 * FRAME_RAW_DEFAULT) /* raw bytes of small files in one frame */
 #define INGEST_JOB_SIZE ((size_t)1 << 20) /* raw bytes of a job */
 #define INGEST_JOB_ITEMS 4096
 #define INGEST_JOB_PATHS \
@@ -67,7 +67,8 @@ void ingest_job_set_paths(struct ingest_job *job);
 /* ---- ingest_encode.c: what one worker does ---- */
 struct ingest_worker {
 	const struct ingest_options *options; /* borrowed */
-	struct compressor *compressor; /* owned */
+	struct compressor *compressor; /* owned; for large files */
+	struct compressor *shared; /* owned; for frames of small files */
 	uint8_t *stored; /* owned; INGEST_SMALL_MAX bytes to compare with; NULL until used */
 };
 
