@@ -491,9 +491,14 @@ int store_manifest(struct incr_store *st, const struct state_txn *txn,
 	snprintf(name, sizeof(name), "t%" PRIu64, txn->fact.number);
 	if (r < 0)
 		return r;
-	if (r == 1 || record.header.type != FACT_COMMIT ||
-	    commit_record_decode(record.payload, record.header.payload_size,
-				 &commit) < 0)
+	if (r == 0 && record.header.type == FACT_COMMIT)
+		r = commit_record_decode(record.payload,
+					 record.header.payload_size, &commit);
+	else
+		r = INCR_E_CORRUPT;
+	if (r == INCR_E_NOMEM)
+		return incr_fail_nomem(err);
+	if (r < 0)
 		return incr_fail(err, INCR_E_CORRUPT, "bad-fact", name,
 				 "its log record cannot be read");
 	frames_position =

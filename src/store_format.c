@@ -119,6 +119,8 @@ int store_format_open(struct incr_store *st, const char *path,
 		int sys_errno = why.sys_errno;
 
 		incr_error_release(&why);
+		if (r == INCR_E_NOMEM)
+			return incr_fail_nomem(err);
 		if (r == INCR_E_NOTFOUND) {
 			incr_fail(err, INCR_E_NOTFOUND, "not-a-store", st->path,
 				  "the directory is not a store");

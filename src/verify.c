@@ -247,10 +247,12 @@ static int check_commit(struct verify *v, const struct log_record *record)
 {
 	struct commit_record commit;
 	uint64_t frames_position;
-	int r;
+	int r = commit_record_decode(record->payload,
+				     record->header.payload_size, &commit);
 
-	if (commit_record_decode(record->payload, record->header.payload_size,
-				 &commit) < 0)
+	if (r == INCR_E_NOMEM)
+		return incr_fail_nomem(v->err);
+	if (r < 0)
 		return report_text(v, "bad-fact", "log", NULL,
 				   "a commit record does not parse");
 	frames_position = record->header.position + RECORD_HEADER_SIZE +

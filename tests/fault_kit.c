@@ -30,22 +30,6 @@ static void die(const char *what, const struct incr_error *err)
 	abort();
 }
 
-/* Bytes that do not compress, different for each @seed. */
-static void make_file(struct sim *sim, const char *path, size_t size,
-		      uint64_t seed)
-{
-	uint8_t *data = malloc(size + 1);
-
-	if (!data)
-		abort();
-	for (size_t i = 0; i < size; i++) {
-		seed = seed * UINT64_C(6364136223846793005) + 1442695041;
-		data[i] = (uint8_t)(seed >> 56);
-	}
-	sim_set_file(sim, path, data, size);
-	free(data);
-}
-
 static int commit(struct incr_store *st, uint64_t dataset,
 		  enum incr_txn_type type, const char *const *names,
 		  struct incr_error *err)
@@ -76,13 +60,13 @@ struct sim *fault_base(void)
 	uint64_t id, txn;
 
 	sim_set_file(sim, BOOT_ID, BOOT_TEXT, strlen(BOOT_TEXT));
-	make_file(sim, "small-1", 300, 1);
-	make_file(sim, "small-2", 900, 2);
-	make_file(sim, "large-1", 70000, 3);
-	make_file(sim, "large-2", 150000, 4);
-	make_file(sim, "tree/a", 10, 5);
-	make_file(sim, "tree/dir/b", 2000, 6);
-	make_file(sim, "tree/dir/c", 0, 7);
+	sim_make_file(sim, "small-1", 300, 300, 1);
+	sim_make_file(sim, "small-2", 900, 900, 2);
+	sim_make_file(sim, "large-1", 70000, 70000, 3);
+	sim_make_file(sim, "large-2", 150000, 150000, 4);
+	sim_make_file(sim, "tree/a", 10, 10, 5);
+	sim_make_file(sim, "tree/dir/b", 2000, 2000, 6);
+	sim_make_file(sim, "tree/dir/c", 0, 0, 7);
 	if (store_init_with(sim_io(sim), FAULT_STORE, &err) < 0 ||
 	    store_open_with(sim_io(sim), FAULT_STORE, NULL, &st, &err) < 0 ||
 	    incr_dataset_create(st, "dataset", "text", NULL, &id, &err) < 0 ||
@@ -98,8 +82,8 @@ struct sim *fault_base(void)
 		die("cannot make the store", &err);
 	incr_store_close(st);
 	/* a new file under the old name, for updates */
-	make_file(sim, "small-1", 400, 8);
-	make_file(sim, "tree/a", 20, 9);
+	sim_make_file(sim, "small-1", 400, 400, 8);
+	sim_make_file(sim, "tree/a", 20, 20, 9);
 	return sim;
 }
 

@@ -110,6 +110,20 @@ void sim_set_file(struct sim *sim, const char *path, const void *data,
 	sim_write(n, 0, data, size);
 }
 
+void sim_make_file(struct sim *sim, const char *path, size_t size,
+		   size_t n_random, uint64_t seed)
+{
+	uint8_t *data = sim_alloc(NULL, size);
+
+	for (size_t i = 0; i < size; i++) {
+		uint64_t random = sim_random(&seed);
+
+		data[i] = (uint8_t)(i < n_random ? random : i / 1000);
+	}
+	sim_set_file(sim, path, data, size);
+	free(data);
+}
+
 void sim_remove_file(struct sim *sim, const char *path)
 {
 	const char *name;

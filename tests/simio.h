@@ -28,6 +28,9 @@ size_t sim_n_open(const struct sim *sim);
 uint8_t *sim_file(struct sim *sim, const char *path, size_t *out_size);
 void sim_set_file(struct sim *sim, const char *path, const void *data,
 		  size_t size);
+/* The same with @n_random bytes that do not compress, and others that do. */
+void sim_make_file(struct sim *sim, const char *path, size_t size,
+		   size_t n_random, uint64_t seed);
 void sim_remove_file(struct sim *sim, const char *path);
 typedef void (*sim_file_fn)(void *closure, const char *path);
 /* All files below directory @path, with their whole paths, in no order. */
