@@ -2,9 +2,8 @@
  * The threads that answer requests: a loop with one reader at a time.
  *
  * The descriptor of the session does not block: the reader waits in poll() for
- * it and for stop_fd, so that an interrupt needs no signal.  After an answer it
- * tries again for a moment before it sleeps: the next request of a busy client
- * comes within microseconds, and waking up costs more than answering.
+ * it and for stop_fd, so that an interrupt needs no signal.  To try again for a
+ * moment before it sleeps was measured and won nothing.
  */
 #include "config.h"
 
@@ -17,12 +16,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_THREADS 3
 #define MAX_THREADS 64
-#define SPIN_NS 30000
 
 struct serve_thread {
 	struct serve *serve;
@@ -98,14 +95,6 @@ void *serve_buffer(struct serve *s, size_t size)
 	return me->buffer;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* Wait for a request or the end.  False: the end. */
 static bool wait_request(const struct serve *s)
 {
@@ -120,24 +109,17 @@ static bool wait_request(const struct serve *s)
 	return fds[1].revents == 0;
 }
 
-/* Read one request.  False: there will be no more. */
+/* Read one request, if there is one.  False: there will be no more. */
 static bool next_request(struct serve_thread *me, bool *out_has_request)
 {
 	struct serve *s = me->serve;
-	uint64_t spin_end = now_ns() + SPIN_NS;
 	int r;
 
-	for (;;) {
-		r = fuse_session_receive_buf(s->se, &me->request);
-		if (r > 0) {
-			*out_has_request = true;
-			return true;
-		}
-		if (r != -EAGAIN && r != -EINTR)
-			return false;
-		if (r == -EAGAIN && now_ns() >= spin_end)
-			return wait_request(s);
-	}
+	if (!wait_request(s))
+		return false;
+	r = fuse_session_receive_buf(s->se, &me->request);
+	*out_has_request = r > 0;
+	return r > 0 || r == -EAGAIN || r == -EINTR;
 }
 
 static void *serve_thread(void *arg)
