@@ -16,12 +16,14 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "hash.h"
 #include "simio.h"
 #include "store.h"
 #include "store_text.h"
@@ -56,6 +58,9 @@ struct run {
 	struct incr_store *st;
 	uint64_t dataset;
 	unsigned n_files; /* made so far: names and contents differ */
+	size_t staged_at; /* operations when a put into @staged was acknowledged */
+	uint64_t staged; /* 0: none */
+	uint64_t staged_hash; /* as in a text of the store */
 	size_t n_acks;
 	struct ack {
 		size_t at; /* operations when it was acknowledged */
@@ -111,6 +116,8 @@ static int staged(struct run *run, bool commits, struct incr_error *err)
 					    .type = INCR_UPDATE };
 	struct incr_source source = { .path = "source" };
 	uint64_t number;
+	uint8_t *data;
+	size_t size;
 	int r;
 
 	make_source(run, "source", 700);
@@ -121,6 +128,12 @@ static int staged(struct run *run, bool commits, struct incr_error *err)
 	r = incr_txn_put(run->st, number, "staged/file", &source, false, err);
 	if (r < 0)
 		return r;
+	run->staged_at = sim_n_ops(run->sim);
+	run->staged = number;
+	data = sim_file(run->sim, "source", &size);
+	run->staged_hash = 0;
+	run->staged_hash = hash64_two(&run->staged_hash,
+				      sizeof(run->staged_hash), data, size);
 	return commits ? incr_txn_commit(run->st, number, false, NULL, err) :
 			 incr_txn_abort(run->st, number, err);
 }
@@ -261,6 +274,31 @@ static bool main_is_free(const struct store_text *d)
 	return open && !strncmp(open, " open t0\n", 9);
 }
 
+/* What was put into an open transaction, and acknowledged, is in its commit. */
+static const char *check_staged(const struct run *run, size_t k,
+				struct incr_store *st, struct store_text *found)
+{
+	struct incr_error err = INCR_ERROR_INIT;
+	const char *wrong = NULL;
+	char open[40], hash[40];
+
+	snprintf(open, sizeof(open), " open t%" PRIu64 "\n", run->staged);
+	snprintf(hash, sizeof(hash), " %016" PRIx64 "\n", run->staged_hash);
+	if (!run->staged || k < run->staged_at || !strstr(found->text, open))
+		return NULL;
+	if (incr_txn_commit(st, run->staged, false, NULL, &err) < 0) {
+		printf("  commit: %s %s %s\n", err.word, err.message,
+		       err.thing);
+		wrong = "what was staged cannot be committed";
+	}
+	incr_error_release(&err);
+	(void)store_text_fill(st, 0, found);
+	if (!wrong && (!strstr(found->text, " staged/file ") ||
+		       !strstr(found->text, hash)))
+		wrong = "a staged file is lost";
+	return wrong;
+}
+
 static const char *check_store(struct checker *c, const struct run *run,
 			       size_t k, struct sim *state)
 {
@@ -290,6 +328,8 @@ static const char *check_store(struct checker *c, const struct run *run,
 		       err.thing);
 		wrong = "the next commit does not succeed";
 	}
+	if (!wrong)
+		wrong = check_staged(run, k, again.st, &c->found);
 	incr_error_release(&err);
 	incr_store_close(again.st);
 	return wrong;
@@ -329,6 +369,7 @@ static void check_nested(struct checker *c, const struct run *run, size_t k,
 	}
 	/* what was found is now the only thing allowed, then with one more commit */
 	both.n_acks = 0;
+	both.staged = 0;
 	acks[both.n_acks++] = (struct ack){ 0 };
 	(void)store_text_fill(again.st, 0, &acks[0].description);
 	if (main_is_free(&acks[0].description) &&
