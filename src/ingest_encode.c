@@ -15,6 +15,8 @@
 
 /* A frame that gives less than 1/32 is not worth decompressing. */
 #define GAIN_SHIFT 5
+/* Less than this is stored as it is: what zstd could win is not its time. */
+#define COMPRESS_MIN 128
 /*
  * Small files are mostly text, and alike.  A larger table of shorter matches
  * than level 1 has makes them 3 % to 8 % smaller, at the same speed.
@@ -191,8 +193,8 @@ static int put_frame(struct ingest_job *job, struct compressor *c,
 		     struct incr_error *err)
 {
 	size_t before = job->frames.size;
-	int r = frame_encode(c, raw, (uint32_t)raw_size, job->container,
-			     &job->frames);
+	int r = frame_encode(raw_size < COMPRESS_MIN ? NULL : c, raw,
+			     (uint32_t)raw_size, job->container, &job->frames);
 
 	if (r < 0)
 		return incr_fail_nomem(err);
