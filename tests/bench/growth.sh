@@ -90,7 +90,7 @@ grow_history() {
 
 grow_snapshots() {
 	local one ten i
-	make_once snapshot tree 1000 "$n_snapshots" 64
+	make_once snapshot tree 1000 "$n_snapshots" 4096
 	new_store "$work/store"
 	for ((i = 0; i < 10; i++)); do
 		"$BENCH_BIN/measure" "$work/samples/snapshot" \
@@ -117,7 +117,7 @@ section_growth() {
 	if has_room $((n_transactions / 50)) "growth by transactions"; then
 		grow_history
 	fi
-	if has_room $((n_snapshots / 150)) "snapshots"; then
+	if has_room $((n_snapshots / 100)) "snapshots"; then
 		grow_snapshots
 	fi
 }
