@@ -148,12 +148,32 @@ static int commit_sealed(struct incr_build *b,
 	return r < 0 ? r : build_commit_outputs(b, options, err);
 }
 
+/* What was sealed is back where it was staged when somebody reads the message. */
+static void name_staged(const struct incr_build *b, struct incr_error *why)
+{
+	static const char sealed[] = "/sealed/";
+	char thing[sizeof(why->thing)];
+	size_t length = strlen(b->staging.dir);
+
+	if (strncmp(why->thing, b->staging.dir, length) != 0 ||
+	    strncmp(why->thing + length, sealed, strlen(sealed)) != 0)
+		return;
+	(void)snprintf(thing, sizeof(thing), "%s/staging/%s", b->staging.dir,
+		       why->thing + length + strlen(sealed));
+	memcpy(why->thing, thing, sizeof(thing));
+}
+
 static void note_failure(struct incr_build *b, struct incr_error *why)
 {
 	struct build_name name = build_name_of(b->info.number);
 
-	/* That of an empty replace says more. */
-	if (strcmp(why->word, "empty-replace") != 0)
+	name_staged(b, why);
+	if (strcmp(why->word, "special-file") == 0)
+		incr_hint(why,
+			  "incrctl build commit %s --skip-special leaves such "
+			  "entries out; or incrctl build abort %s",
+			  name.text, name.text);
+	else if (strcmp(why->word, "empty-replace") != 0) /* has its own */
 		incr_hint(why,
 			  "incrctl build commit %s, or incrctl build abort %s",
 			  name.text, name.text);

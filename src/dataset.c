@@ -60,7 +60,10 @@ int incr_dataset_find(struct incr_store *st, const char *name,
 	if (r == 1) {
 		incr_fail(err, INCR_E_NOTFOUND, "no-such-dataset", name,
 			  "no such dataset");
-		incr_hint(err, "incrctl dataset create %s", name);
+		incr_hint(err,
+			  "incrctl dataset create %s makes it, incrctl "
+			  "dataset list shows what there is",
+			  name);
 		return INCR_E_NOTFOUND;
 	}
 	return r < 0 ? r : incr_dataset_by_id(st, id, out_info, err);
@@ -186,13 +189,17 @@ static int check_unused(void *closure, const struct incr_branch_info *info)
 			 "the dataset has an open transaction");
 }
 
-static int check_not_locked(struct incr_store *st, uint64_t dataset_id,
+static int check_not_locked(struct incr_store *st,
+			    const struct state_dataset *d,
 			    struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
-	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
+	struct state_key k = state_key_of(STATE_BRANCH_NAME, d->fact.id);
+	char name[512];
 	int r = index_collect(st->index, k.bytes, k.size, &it, err);
 
+	snprintf(name, sizeof(name), "%.*s", (int)d->fact.name.size,
+		 d->fact.name.data);
 	if (r == 0)
 		r = it->seek(it, "", 0, err);
 	for (; r == 0; r = it->next(it, err)) {
@@ -202,7 +209,7 @@ static int check_not_locked(struct incr_store *st, uint64_t dataset_id,
 		if (lock_is_held(st->io, st->dirfd,
 				 LOCK_BRANCH(cursor_varint(&c))))
 			return incr_fail(
-				err, INCR_E_BUSY, "busy", NULL,
+				err, INCR_E_BUSY, "busy", name,
 				"a build or commit is using the dataset");
 	}
 	return r < 0 ? r : 0;
@@ -225,7 +232,7 @@ int incr_dataset_delete(struct incr_store *st, uint64_t id,
 	if (r == 0)
 		r = incr_branch_list(st, id, check_unused, err, err);
 	if (r == 0)
-		r = check_not_locked(st, id, err);
+		r = check_not_locked(st, &d, err);
 	if (r == 0)
 		r = store_append(st, FACT_DATASET_DELETED, &payload, NULL, err);
 	return store_end_append(st, &lock, r, err);

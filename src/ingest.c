@@ -20,8 +20,14 @@ struct ingest {
 int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
 	       struct incr_error *err)
 {
-	struct ingest *g = calloc(1, sizeof(*g));
+	struct ingest *g;
+	struct io_stat store;
+	int r = options->io->stat_at(options->io, options->store_dirfd, "",
+				     &store);
 
+	if (r < 0)
+		return incr_fail_errno(err, -r, NULL, "cannot stat the store");
+	g = calloc(1, sizeof(*g));
 	if (!g)
 		return incr_fail_nomem(err);
 
@@ -31,6 +37,7 @@ int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
 		free(g);
 		return incr_fail_nomem(err);
 	}
+	source_walk_leave_out(g->walk, &store);
 	*out_ingest = g;
 	return 0;
 }

@@ -140,6 +140,26 @@ int ingest_source_check(struct ingest_reader *r,
 	return 0;
 }
 
+/* Files of /proc have bytes but no size. */
+static int check_empty(struct ingest_reader *r,
+		       const struct ingest_source *source,
+		       struct incr_error *err)
+{
+	char thing[THING_SIZE];
+	uint8_t byte;
+	size_t n;
+	int result = ingest_source_read(r, source, 0, &byte, 1, &n, err);
+
+	if (result < 0 || n == 0)
+		return result;
+
+	source_entry_describe(source->e, thing, sizeof(thing));
+	result = incr_fail(err, INCR_E_INVALID, "no-size", thing,
+			   "the file has bytes but does not tell its size");
+	incr_hint(err, "cat %s | incrctl commit DATASET - --name PATH", thing);
+	return result;
+}
+
 static int add_small(struct ingest_reader *r,
 		     const struct ingest_source *source, struct incr_error *err)
 {
@@ -157,6 +177,8 @@ static int add_small(struct ingest_reader *r,
 		return fail_changed(source->e, "it ends early", err);
 	if (result == 0)
 		result = ingest_source_check(r, source, err);
+	if (result == 0 && size == 0)
+		result = check_empty(r, source, err);
 	if (result < 0)
 		return result;
 

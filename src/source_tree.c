@@ -32,6 +32,8 @@ struct level {
 struct source_tree {
 	const struct incr_io *io; /* borrowed */
 	bool skips_special;
+	bool leaves_out; /* the directory that is the next two */
+	uint64_t out_device, out_inode;
 	int dirfd; /* borrowed */
 	char *root; /* owned */
 	struct buf path; /* in the store, of the current entry */
@@ -76,6 +78,13 @@ int source_tree_new(const struct incr_io *io, bool skips_special, int dirfd,
 	}
 	*out_tree = t;
 	return 0;
+}
+
+void source_tree_leave_out(struct source_tree *t, const struct io_stat *st)
+{
+	t->leaves_out = true;
+	t->out_device = st->device;
+	t->out_inode = st->inode;
 }
 
 void source_tree_free(struct source_tree *t)
@@ -215,9 +224,32 @@ static int push_level(struct source_tree *t, int dirfd, struct incr_error *err)
 	return 0;
 }
 
+/* A store that is kept among its sources is none of them. */
+static int is_left_out(const struct source_tree *t, int dirfd,
+		       bool *out_is_left_out, struct incr_error *err)
+{
+	char thing[THING_SIZE];
+	struct io_stat st;
+	int r;
+
+	*out_is_left_out = false;
+	if (!t->leaves_out)
+		return 0;
+
+	r = t->io->stat_at(t->io, dirfd, "", &st);
+	if (r < 0) {
+		describe(t, NULL, thing);
+		return incr_fail_errno(err, -r, thing, "cannot stat");
+	}
+	*out_is_left_out = st.device == t->out_device &&
+			   st.inode == t->out_inode;
+	return 0;
+}
+
 /* Only the argument itself may be a link to a directory. */
 static int open_root(struct source_tree *t, struct incr_error *err)
 {
+	bool is_out;
 	int fd, r;
 
 	r = io_open(t->io, t->dirfd, t->root,
@@ -225,6 +257,14 @@ static int open_root(struct source_tree *t, struct incr_error *err)
 	if (r < 0)
 		return r;
 
+	r = is_left_out(t, fd, &is_out, err);
+	if (r == 0 && is_out)
+		r = incr_fail(err, INCR_E_INVALID, "source-is-store", t->root,
+			      "the store cannot be committed to itself");
+	if (r < 0) {
+		(void)io_close(t->io, fd); /* read only */
+		return r;
+	}
 	t->is_started = true;
 	return push_level(t, fd, err);
 }
@@ -233,6 +273,7 @@ static int open_dir(struct source_tree *t, int dirfd, const char *name,
 		    struct incr_error *err)
 {
 	char thing[THING_SIZE];
+	bool is_out;
 	int fd, r;
 
 	/* Also bounds the depth. */
@@ -245,8 +286,13 @@ static int open_dir(struct source_tree *t, int dirfd, const char *name,
 			t->io, dirfd, name,
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
 	} while (fd == -EINTR);
-	if (fd >= 0)
-		return push_level(t, fd, err);
+	if (fd >= 0) {
+		r = is_left_out(t, fd, &is_out, err);
+		if (r == 0 && !is_out)
+			return push_level(t, fd, err);
+		(void)io_close(t->io, fd); /* read only */
+		return r;
+	}
 
 	describe(t, NULL, thing);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)

@@ -38,6 +38,8 @@ struct feeder {
 struct source_walk {
 	const struct incr_io *io; /* borrowed */
 	bool skips_special;
+	bool leaves_out;
+	struct io_stat left_out; /* a directory */
 	bool is_started;
 	struct single *singles; /* owned */
 	size_t n_singles, singles_capacity, next_single;
@@ -98,6 +100,12 @@ int source_walk_new(const struct incr_io *io, bool skips_special,
 	w->skips_special = skips_special;
 	*out_walk = w;
 	return 0;
+}
+
+void source_walk_leave_out(struct source_walk *w, const struct io_stat *st)
+{
+	w->leaves_out = true;
+	w->left_out = *st;
 }
 
 void source_walk_free(struct source_walk *w)
@@ -165,6 +173,8 @@ int source_walk_add_tree(struct source_walk *w, int dirfd, const char *path,
 			    &tree);
 	if (r < 0)
 		return incr_fail_nomem(err);
+	if (w->leaves_out)
+		source_tree_leave_out(tree, &w->left_out);
 
 	r = add_feeder(w, tree);
 	if (r < 0) {

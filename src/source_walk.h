@@ -37,6 +37,8 @@ int source_fail_changed(struct incr_error *err, const char *thing,
 struct source_walk;
 int source_walk_new(const struct incr_io *io, bool skips_special,
 		    struct source_walk **out_walk);
+/* Trees that are added later leave this directory out. */
+void source_walk_leave_out(struct source_walk *w, const struct io_stat *st);
 void source_walk_free(struct source_walk *w);
 /* As ingest_add_*(); paths are copied, descriptors borrowed. */
 int source_walk_add_tree(struct source_walk *w, int dirfd, const char *path,

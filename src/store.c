@@ -453,15 +453,28 @@ int store_lock_branch(struct incr_store *st, const struct state_branch *branch,
 		      bool is_exclusive, struct lock *out_lock,
 		      struct incr_error *err)
 {
-	char thing[320];
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct incr_error busy = INCR_ERROR_INIT;
+	struct state_dataset d;
+	char thing[512];
+	int r;
 
 	if (st->is_readonly)
 		return incr_fail(err, INCR_E_READONLY, NULL, st->path,
 				 "the store cannot be written");
-	snprintf(thing, sizeof(thing), "branch %.*s",
-		 (int)branch->fact.name.size, branch->fact.name.data);
-	return lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id),
-			 is_exclusive, st->wait_ms, thing, out_lock, err);
+	r = lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id),
+		      is_exclusive, st->wait_ms, "a branch", out_lock, &busy);
+	if (r != INCR_E_BUSY)
+		return incr_fail_with(err, r, &busy);
+	incr_error_release(&busy);
+	r = store_find_dataset(st, branch->fact.dataset_id, &storage, &d, err);
+	if (r < 0)
+		return r;
+	snprintf(thing, sizeof(thing), "%.*s:%.*s", (int)d.fact.name.size,
+		 d.fact.name.data, (int)branch->fact.name.size,
+		 branch->fact.name.data);
+	return incr_fail(err, INCR_E_BUSY, NULL, thing,
+			 "a build or another writer holds the branch");
 }
 
 int store_check_no_open(const struct state_branch *branch, uint64_t but,

@@ -42,9 +42,20 @@ static const struct args_option table[] = {
 	ARGS_END,
 };
 
+/* Without the slashes at its end, which a shell adds. Owned; NULL: none. */
+static char *trim_prefix(const char *prefix)
+{
+	size_t length = prefix ? strlen(prefix) : 0;
+
+	while (length > 1 && prefix[length - 1] == '/')
+		length--;
+	return prefix ? strndup(prefix, length) : NULL;
+}
+
 /* One source an argument. Owned; NULL with @err filled. */
 static struct incr_source *make_sources(struct cli *cli,
-					const struct commit_options *o)
+					const struct commit_options *o,
+					const char *prefix)
 {
 	size_t n = cli->n_args - 1;
 	struct incr_source *sources = calloc(n, sizeof(*sources));
@@ -64,7 +75,7 @@ static struct incr_source *make_sources(struct cli *cli,
 			.path = arg,
 			.fd = is_stream ? STDIN_FILENO : -1,
 			.name = o->name,
-			.prefix = o->prefix,
+			.prefix = prefix,
 		};
 		has_stream = has_stream || is_stream;
 	}
@@ -101,12 +112,15 @@ static int run_commit(struct cli *cli, void *options)
 	_cleanup_found_branch_ struct found_branch found = { 0 };
 	_cleanup_(args_pairs_release) struct incr_pairs meta = { 0 };
 	_cleanup_free_ struct incr_source *sources = NULL;
+	_cleanup_free_ char *prefix = trim_prefix(o->prefix);
 	_cleanup_txn_ struct incr_txn_info info = { 0 };
 	struct incr_txn_options txn = { 0 };
 	struct progress progress;
 	int r;
 
-	sources = make_sources(cli, o);
+	if (o->prefix && !prefix)
+		return fail_nomem(&cli->err);
+	sources = make_sources(cli, o, prefix);
 	if (!sources)
 		return cli->err.code;
 	r = txn_args_read(cli, &o->txn, INCR_APPEND, &meta, &txn);

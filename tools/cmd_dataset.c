@@ -19,6 +19,7 @@
 struct summary {
 	json_t *branches;
 	uint64_t head, n_files, size; /* of main */
+	uint64_t n_branches;
 };
 
 static int add_branch(void *closure, const struct incr_branch_info *info)
@@ -26,6 +27,7 @@ static int add_branch(void *closure, const struct incr_branch_info *info)
 	struct summary *summary = closure;
 
 	(void)json_array_append_new(summary->branches, out_text(info->name));
+	summary->n_branches++;
 	if (strcmp(info->name, "main") == 0) {
 		summary->head = info->head;
 		summary->n_files = info->view_files;
@@ -328,7 +330,7 @@ static int run_delete(struct cli *cli, void *options)
 	_cleanup_json_ json_t *branches = json_array();
 	_cleanup_dataset_ struct incr_dataset_info info = { 0 };
 	struct summary summary = { .branches = branches };
-	struct text files, size;
+	struct text files, size, n_branches;
 	int r;
 
 	r = find_store(cli);
@@ -339,7 +341,10 @@ static int run_delete(struct cli *cli, void *options)
 				     &cli->err);
 	if (r < 0)
 		return r;
-	r = confirm(cli, options, "delete the dataset %s: %s, %s", info.name,
+	r = confirm(cli, options,
+		    "delete the dataset %s: %s; main holds %s, %s", info.name,
+		    text_count(summary.n_branches, "branch", "branches",
+			       &n_branches),
 		    text_count(summary.n_files, "file", "files", &files),
 		    text_size(summary.size, &size));
 	if (r <= 0)

@@ -9,12 +9,13 @@
 #include "out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int run_init(struct cli *cli, void *options)
 {
 	struct incr_store_options open_options = { 0 };
-	const char *path = ".incr";
+	const char *path = ".incr", *env = getenv("INCR_STORE");
 	int r;
 
 	(void)options;
@@ -26,6 +27,8 @@ static int run_init(struct cli *cli, void *options)
 		path = cli->args[0];
 	else if (cli->common.store)
 		path = cli->common.store;
+	else if (env && *env)
+		path = env;
 
 	r = incr_store_init(path, &cli->err);
 	if (r < 0)
@@ -50,9 +53,8 @@ static int run_init(struct cli *cli, void *options)
 
 const struct verb verb_init = {
 	.name = "init",
-	.summary =
-		"Make a store in DIR (default ./.incr), which must be new or "
-		"empty.",
+	.summary = "Make a store in DIR (default $INCR_STORE, else ./.incr), "
+		   "which must be new or empty.",
 	.synopsis = "[DIR]",
 	.max_args = 1,
 	.run = run_init,

@@ -92,6 +92,26 @@ static int print_status(struct cli *cli, const char *transform)
 	return status.freshness != INCR_FRESH;
 }
 
+/* One of many that does not resolve, its input deleted say, hides no other. */
+static int print_broken(struct cli *cli, const char *transform)
+{
+	if (cli->common.is_json) {
+		json_t *json = json_object();
+
+		out_put(json, "transform", out_text(transform));
+		out_put(json, "fresh", json_false());
+		out_put(json, "state", out_text("error"));
+		out_put(json, "behind", json_object());
+		out_put(json, "error", exit_error_json(&cli->err));
+		out_line(json);
+	} else {
+		printf("%s: error: %s: %s\n", transform, cli->err.message,
+		       cli->err.thing);
+	}
+	incr_error_release(&cli->err);
+	return 1;
+}
+
 struct names {
 	size_t n;
 	char **items;
@@ -136,6 +156,8 @@ static int run_status(struct cli *cli, void *options)
 		return fail_nomem(&cli->err);
 	for (size_t i = 0; r >= 0 && i < names.n; i++) {
 		r = print_status(cli, names.items[i]);
+		if (r == INCR_E_NOTFOUND && cli->n_args == 0)
+			r = print_broken(cli, names.items[i]);
 		is_stale |= r > 0;
 	}
 	if (r < 0)

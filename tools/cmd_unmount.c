@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +41,34 @@ static int open_mounted(struct cli *cli, const struct incr_mount_info *mount)
 {
 	cli->common.store = mount->store;
 	return find_store(cli);
+}
+
+/* Is this the command of a run, which would wait for its own end? */
+static bool is_own_mount(const struct incr_mount_info *mount)
+{
+	const char *env = getenv("INCR_MOUNT");
+	_cleanup_free_ char *own = env ? realpath(env, NULL) : NULL;
+
+	return own && strcmp(own, mount->mountpoint) == 0;
+}
+
+/* The store is gone or was moved: unmount, though nobody can tell the result. */
+static int unmount_blindly(struct cli *cli, const char *path, bool is_lazy,
+			   const struct incr_mount_info *mount)
+{
+	int r;
+
+	incr_error_release(&cli->err);
+	r = incr_unmount(path, is_lazy, &cli->err);
+	if (r < 0)
+		return r;
+	r = fail(&cli->err, INCR_E_NOTFOUND, "no-store", mount->store,
+		 "unmounted, but the store is not there any more");
+	fail_hint(&cli->err,
+		  "where it is now, incrctl --store DIR build show b%" PRIu64
+		  " tells how it went",
+		  mount->build);
+	return r;
 }
 
 /* Owned; NULL with @err filled. */
@@ -191,8 +220,13 @@ static int run_unmount(struct cli *cli, void *options)
 	if (o->is_abort && mount.build == 0)
 		return fail_usage(&cli->err, path,
 				  "there is no build to abort");
+	if (is_own_mount(&mount))
+		return fail(&cli->err, INCR_E_BUSY, "in-run", path,
+			    "the mount ends with the command that runs on it");
 	if (mount.build != 0)
 		r = open_mounted(cli, &mount);
+	if (r == INCR_E_NOTFOUND && !o->is_abort)
+		return unmount_blindly(cli, path, o->is_lazy, &mount);
 	if (r == 0 && o->is_abort && !mount.is_dead)
 		r = mark_abort(cli, &mount);
 	if (r == 0)

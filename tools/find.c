@@ -25,12 +25,7 @@ static void cleanup_point(struct dataset_point *p)
 int find_dataset(struct cli *cli, const char *name,
 		 struct incr_dataset_info *out_info)
 {
-	int r = incr_dataset_find(cli->store, name, out_info, &cli->err);
-
-	if (r == INCR_E_NOTFOUND && !cli->err.hint[0])
-		fail_hint(&cli->err, "incrctl dataset create makes one, "
-				     "incrctl dataset list shows all");
-	return r;
+	return incr_dataset_find(cli->store, name, out_info, &cli->err);
 }
 
 void found_branch_release(struct found_branch *found)

@@ -31,6 +31,8 @@
 #define BUSY_PAUSE_NS 50000000
 #define END_LIMIT_MS 10000
 #define LOG_LINES_MAX 20
+/* The mount process failed to serve what the command read. */
+#define EXIT_LOST 2
 
 /* A new directory, mode 0700. Owned; NULL with @err filled. */
 static char *make_dir(bool is_copy, struct incr_error *err)
@@ -85,13 +87,16 @@ static void serve_child(const struct run_mount *m, struct incr_build *b,
 	};
 	struct incr_error err = INCR_ERROR_INIT;
 	struct incr_mount *mount;
-	enum incr_mount_end end;
+	enum incr_mount_end end = INCR_MOUNT_LOST;
+	bool is_lost;
 
 	serve_block_signals();
 	(void)setsid();
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != parent)
+	if (getppid() != parent) {
+		(void)rmdir(m->dir);
 		_exit(1);
+	}
 	redirect(STDIN_FILENO, "/dev/null", O_RDONLY);
 	redirect(STDOUT_FILENO, "/dev/null", O_WRONLY);
 	redirect(STDERR_FILENO, m->log, O_WRONLY | O_CREAT | O_APPEND);
@@ -104,9 +109,10 @@ static void serve_child(const struct run_mount *m, struct incr_build *b,
 	(void)close(report);
 	if (serve_mount(mount, &end, &err) < 0)
 		fprintf(stderr, "incrctl: %s\n", err.message);
+	is_lost = err.code != 0 || end == INCR_MOUNT_LOST;
 	incr_mount_free(mount);
 	(void)rmdir(m->dir); /* also when nobody is left to do it */
-	_exit(0);
+	_exit(is_lost ? EXIT_LOST : 0);
 }
 
 static int read_report(int fd, struct incr_error *err)
@@ -195,20 +201,26 @@ static void remove_tree(char *path)
 		(void)fts_close(walk);
 }
 
-/* Wait for the mount process; after a time without patience. */
-static void wait_for_process(pid_t pid)
+/*
+ * Wait for the mount process; after a time without patience.  False: it ended
+ * by itself, so the command may have read errors.
+ */
+static bool wait_for_process(pid_t pid)
 {
 	_cleanup_fd_ int pidfd = pidfd_open(pid, 0);
 	struct pollfd ended = { .fd = pidfd, .events = POLLIN };
-	int n;
+	bool is_killed;
+	int n, status = 0;
 
 	do
 		n = pidfd < 0 ? 0 : poll(&ended, 1, END_LIMIT_MS);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0)
+	is_killed = n <= 0;
+	if (is_killed)
 		(void)kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	return is_killed || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 static void unmount(const struct cli *cli, struct run_mount *m)
@@ -258,7 +270,7 @@ void run_mount_stop(const struct cli *cli, struct run_mount *m,
 		is_lost = waitpid(m->pid, NULL, WNOHANG) == m->pid;
 		unmount(cli, m);
 		if (!is_lost)
-			wait_for_process(m->pid);
+			is_lost = !wait_for_process(m->pid);
 		print_log(cli, m->log);
 	}
 	if (m->dir && m->is_copy)

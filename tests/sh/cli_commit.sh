@@ -32,6 +32,8 @@ t_exit 2 "metadata without a value" "$INCRCTL" commit d src --meta k
 t_exit 2 "no source" "$INCRCTL" commit d
 t_exit 0 "a file and a directory, below a prefix" "$INCRCTL" commit d --prefix p/q src/a src/sub
 t "they are below it" sh -c '"$INCRCTL" ls d p | grep -qx p/q/b'
+t_exit 0 "a prefix with a slash at its end" "$INCRCTL" commit d --prefix slash/ src/a
+t_out "which does not count" "slash/a" "$INCRCTL" ls d slash
 t_exit 0 "standard input" sh -c 'echo stream | "$INCRCTL" commit d - --name in/stream'
 t_out "its bytes" stream "$INCRCTL" cat d in/stream
 t_exit 2 "standard input without a name" "$INCRCTL" commit d - </dev/null
@@ -99,6 +101,23 @@ t_grep "rm --recursive" "1 file removed" "$INCRCTL" rm e x --recursive
 t_json "rm --ignore-missing" "['DELETE', 1, 'retention']" '[d["type"], d["removed"], d["origin"]]' \
 	"$INCRCTL" rm e sub/b nothing --ignore-missing --origin retention --json
 t_out "it is empty again" "" "$INCRCTL" ls e
+
+# The store among its sources
+mkdir -p own/sub && echo x >own/sub/x
+"$INCRCTL" init own/.incr -q
+"$INCRCTL" -S own/.incr dataset create d
+t_exit 0 "a directory that holds the store" sh -c 'cd own && "$INCRCTL" -S .incr commit d .'
+t_out "it is left out" "sub/x" "$INCRCTL" -S own/.incr ls d
+t_out "sync leaves it out too" "d: nothing changed" sh -c 'cd own && "$INCRCTL" -S .incr sync d . --mode mirror'
+t_error 2 source-is-store "the store as a source" "$INCRCTL" -S own/.incr commit d own/.incr
+t_exit 0 "another store is a source like any" "$INCRCTL" commit d own --prefix own
+
+# Files that hide their bytes
+if [ "$(stat -c %s /proc/version)" = 0 ]; then
+	t_error 2 no-size "a file that does not tell its size" "$INCRCTL" commit d /proc/version
+	t_exit 0 "as its hint says" sh -c 'cat /proc/version | "$INCRCTL" commit d - --name version'
+	t_out "it has its bytes" "$(cat /proc/version)" "$INCRCTL" cat d version
+fi
 
 # Transactions by hand
 t_grep "txn begin prints its number" '^t[0-9]+$' "$INCRCTL" txn begin e

@@ -15,6 +15,8 @@ t "the nearest .incr is found from below" sh -c \
 t_out "a .incr that is no store is passed over" "up" sh -c \
 	'mkdir -p a/b/.incr && cd a/b && "$INCRCTL" dataset list'
 t_exit 4 "init refuses a directory that is not empty" "$INCRCTL" init
+t_exit 0 "init makes the store of the environment" env INCR_STORE=by-env "$INCRCTL" init
+t "and no other" [ -e by-env/format ]
 touch plain/file
 t_exit 4 "init refuses somebody's directory" "$INCRCTL" init plain
 t "init into an empty directory" sh -c 'mkdir empty && "$INCRCTL" init empty'
@@ -59,7 +61,7 @@ t_json "metadata is as set" "[('x', '1'), ('y', '')]" 'sorted(d["meta"].items())
 t_exit 2 "metadata without =" "$INCRCTL" dataset set b --meta x
 
 t_exit 2 "delete without a terminal needs --yes" "$INCRCTL" dataset delete b
-t_grep "and says what it would do" "delete the dataset b: 0 files" "$INCRCTL" dataset delete b
+t_grep "and says what it would do" "delete the dataset b: 1 branch; main holds 0 files" "$INCRCTL" dataset delete b
 t_grep "--dry-run says it too" "would delete the dataset b" "$INCRCTL" dataset delete b --dry-run
 t "it is still there" "$INCRCTL" dataset show b
 t "delete --yes" "$INCRCTL" dataset delete b --yes

@@ -167,6 +167,15 @@ t_exit 0 "unmounts" "$INCRCTL" unmount "$mnt"
 t_out "--uid and --gid" "12345 54321" stat -c '%u %g' "$mnt/in/current/a"
 "$INCRCTL" unmount "$mnt"
 
+# A store that is moved under its mount
+new_world
+"$INCRCTL" mount "$mnt" t "${io[@]}" -q 2>/dev/null
+mv "$INCR_STORE" "$INCR_STORE.moved"
+t_grep "unmount says that the store is gone" "not there any more: $INCR_STORE$" "$INCRCTL" unmount "$mnt"
+t "but it is unmounted" sh -c '! mountpoint -q "$1"' sh "$mnt"
+mv "$INCR_STORE.moved" "$INCR_STORE"
+t_exit 0 "nothing is lost" "$INCRCTL" build show b1
+
 # Without a mount
 if unshare -m true 2>/dev/null; then
 	hide='mount --bind /dev/null /dev/fuse && "$INCRCTL"'

@@ -258,6 +258,8 @@ pid=$!
 kill_later $pid
 wait_until 10 [ -e ready ]
 t_exit 7 "a commit on an output waits, then is busy" "$INCRCTL" commit out src --type update --wait 0
+t_grep "which names the branch" "holds the branch: out:main$" "$INCRCTL" commit out src --type update --wait 0
+t_grep "so does deleting it name the dataset" "using the dataset: out$" "$INCRCTL" dataset delete out --yes
 t_exit 125 "so is a run" run --force --wait 0 -- true
 t_grep "which says busy" '"code":"busy"' run --force --wait 0 --json -- true
 t_exit 0 "an input is never locked" "$INCRCTL" commit in src --type update --wait 0
@@ -268,5 +270,31 @@ t "it ended well" [ $? = 0 ]
 "$INCRCTL" txn begin out >/dev/null
 t_exit 125 "an open transaction on an output" run --force -- true
 t "no mount is left behind" clean
+
+# What cannot be stored stays where it was written, and how to go on is told
+new_world
+t_exit 125 "a link in the staging" run -- sh -c "$copy; ln -s a \"\$INCR_OUT_OUT/link\""
+t_grep "it is named where it lies" "spool/b1/staging/out/link$" "$INCRCTL" build commit b1
+t_grep "and how to go on" "^hint: incrctl build commit b1 --skip-special" "$INCRCTL" build commit b1
+t_exit 0 "going on so" "$INCRCTL" build commit b1 --skip-special
+t_out "leaves it out" "a" "$INCRCTL" ls out
+if [ $view = mount ]; then
+	t_out "the command cannot wait for its own end" 7 run --force -- sh -c '"$INCRCTL" unmount "$INCR_MOUNT" 2>/dev/null; echo $?'
+	t_exit 125 "a mount that is killed with the command's last breath" run --force -- \
+		sh -c 'for pid in $(pgrep -P $PPID); do [ $pid = $$ ] || kill -KILL $pid; done'
+	t_out "nothing was committed" "a" "$INCRCTL" ls out
+	t "no mount is left behind" clean
+fi
+
+# An input that is deleted
+new_world
+"$INCRCTL" dataset create other out2
+"$INCRCTL" run u --view=$view -i in=other -o out=out2 -q -- true 2>/dev/null
+run -q -- true 2>/dev/null
+"$INCRCTL" dataset delete in --yes
+t_exit 3 "status of the transform that read it" "$INCRCTL" status t
+t_out "status of all tells, and goes on" "$(printf 't: error: there is no such dataset: in\nu: fresh')" "$INCRCTL" status
+t_json "with --json too" "$(printf "error\nfresh")" 'd["state"]' "$INCRCTL" status --json
+t_exit 10 "it is not fresh" "$INCRCTL" status --exit-code
 
 done_testing
