@@ -15,8 +15,14 @@ mnt=$TMP/mnt
 mkdir "$mnt" tmp
 export TMPDIR=$TMP/tmp INCR_STORE=$mnt/store
 
+# The file system stays as it was while another process still sees it, be it
+# only in a copy of all mounts.
+try_remount() {
+	umount "$mnt"
+	mount "$LOOP" "$mnt" && touch "$mnt/alive"
+}
 remount() {
-	umount "$mnt" && mount "$LOOP" "$mnt"
+	wait_until 60 try_remount
 }
 cut() {
 	"$powercut" "$mnt" && remount
