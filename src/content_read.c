@@ -115,9 +115,11 @@ static int fail_frame(struct incr_error *err, uint64_t container, uint64_t off)
 
 	if (container != PACK_LOG)
 		pack_path(container, path);
-	return incr_fail(err, INCR_E_CORRUPT, "damaged-frame", path,
-			 "the frame at offset %llu is damaged",
-			 (unsigned long long)off);
+	(void)incr_fail(err, INCR_E_CORRUPT, "damaged-frame", path,
+			"the frame at offset %llu is damaged",
+			(unsigned long long)off);
+	incr_error_at(err, off);
+	return INCR_E_CORRUPT;
 }
 
 /* Decode one frame of the scratch into @out. */

@@ -149,6 +149,12 @@ int incr_fail_with(struct incr_error *err, int r, struct incr_error *why)
 	return r;
 }
 
+void incr_error_at(struct incr_error *err, uint64_t off)
+{
+	if (err)
+		err->off = off;
+}
+
 void incr_hint(struct incr_error *err, const char *format, ...)
 {
 	char hint[sizeof(err->hint) + 8];

@@ -32,6 +32,9 @@ int incr_fail_nomem(struct incr_error *err);
 /* Pass on @r with what was filled aside: *why goes to @err if @r < 0, else it is released. */
 int incr_fail_with(struct incr_error *err, int r, struct incr_error *why);
 
+/* Where in its thing the damage is; call after incr_fail(). */
+void incr_error_at(struct incr_error *err, uint64_t off);
+
 /* A line that says what to do; call after incr_fail(). */
 void incr_hint(struct incr_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -59,6 +59,7 @@ struct incr_error {
 	char *paths; /* owned: NUL-terminated paths back to back, all collisions */
 	size_t paths_size; /* bytes in paths */
 	size_t n_paths;
+	uint64_t off; /* of damage: where it is in the file @thing; else 0 */
 };
 
 #define INCR_ERROR_INIT ((struct incr_error){ 0 })
@@ -93,6 +94,8 @@ struct incr_store;
 
 struct incr_store_options {
 	bool is_readonly; /* never write, also no derived tables and no locks */
+	/* Open a store whose log is damaged too, for incr_verify() alone: everything else fails. */
+	bool allows_damage;
 	uint64_t wait_ms; /* how long any call waits for a lock */
 	size_t frame_cache_size; /* bytes of decoded content kept; 0: 64 MiB */
 	size_t block_cache_size; /* bytes of decoded table blocks kept; 0: 16 MiB */
@@ -862,7 +865,7 @@ struct incr_finding {
 	const char
 		*word; /* "damaged-frame", "missing-pack", "corrupt-log", ... */
 	const char *file; /* file of the store */
-	uint64_t off;
+	uint64_t off; /* of the damaged record, frame or block in it */
 	const char *dataset; /* NULL where unknown */
 	uint64_t txn;
 	const char *path;
@@ -875,11 +878,55 @@ struct incr_verify_result {
 	uint64_t n_records, n_txns, n_files, n_findings, size;
 	bool is_complete; /* false: the time limit ended it */
 };
-/* 0 also with findings. */
+/*
+ * Read on behind what is damaged, and name each thing that is lost with it: a
+ * transaction whose record is damaged, as far as the index knows it
+ * ("lost-transaction"), and each file of each transaction whose content is.
+ * Content that several files share is read once, with all cores.
+ * Returns 0 also with findings.
+ */
 INCR_API int incr_verify(struct incr_store *st,
 			 const struct incr_verify_options *options,
 			 incr_finding_fn fn, void *closure,
 			 struct incr_verify_result *out_result,
+			 struct incr_error *err);
+
+/* ------------------------------------------------------------------ */
+/* Repair                                                             */
+/* ------------------------------------------------------------------ */
+
+struct incr_repair_options {
+	bool is_dry_run; /* say what would be done */
+	uint64_t wait_ms; /* as of incr_store_options */
+	incr_progress_fn progress;
+	void *progress_closure;
+};
+enum incr_repair_action {
+	INCR_REPAIR_TAIL = 1, /* a torn tail of the log was moved to lost/ */
+	INCR_REPAIR_INDEX = 2, /* a damaged index was made again from the log */
+	INCR_REPAIR_STAGING =
+		3, /* staging of nothing that is open was removed */
+};
+/* @what: the file or directory, below the store. @size: bytes moved aside. */
+typedef int (*incr_repair_fn)(void *closure, enum incr_repair_action action,
+			      const char *what, uint64_t size);
+struct incr_repair_result {
+	uint64_t n_done; /* actions */
+	uint64_t n_left; /* findings that stay: nothing but a copy can help */
+};
+/*
+ * Mend what can be mended without losing anything that is whole: a torn tail of
+ * the log is moved to lost/, a damaged index is made again, staging that
+ * belongs to nothing is removed.  Then verify, with every byte; what it finds
+ * goes to @finding.  Nothing that was acknowledged is ever removed or changed:
+ * where a record or content is damaged, everything else stays readable as it
+ * is, and a copy of the file puts it right.
+ * Returns 0 also when something is left.
+ */
+INCR_API int incr_repair(const char *path,
+			 const struct incr_repair_options *options,
+			 incr_repair_fn done, incr_finding_fn finding,
+			 void *closure, struct incr_repair_result *out_result,
 			 struct incr_error *err);
 
 #ifdef __cplusplus

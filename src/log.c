@@ -396,6 +396,35 @@ uint64_t log_newest_base(struct log *log)
 	return base;
 }
 
+bool log_next_segment(struct log *log, uint64_t position, uint64_t *out_base)
+{
+	bool is_found = false;
+
+	(void)pthread_mutex_lock(&log->lock);
+	for (size_t i = 0; i < log->n_segments && !is_found; i++) {
+		is_found = log->segments[i]->base > position;
+		if (is_found)
+			*out_base = log->segments[i]->base;
+	}
+	(void)pthread_mutex_unlock(&log->lock);
+	return is_found;
+}
+
+uint64_t log_segment_of(struct log *log, uint64_t position,
+			char out_name[LOG_NAME_SIZE])
+{
+	uint64_t base = 0;
+	size_t i;
+
+	(void)pthread_mutex_lock(&log->lock);
+	i = segment_index(log, position);
+	if (i < log->n_segments)
+		base = log->segments[i]->base;
+	(void)pthread_mutex_unlock(&log->lock);
+	log_segment_name(base, out_name);
+	return base;
+}
+
 static struct log *log_new(const struct log_options *options)
 {
 	struct log *log = calloc(1, sizeof(*log));

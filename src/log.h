@@ -54,12 +54,18 @@ void log_close(struct log *log);
 int log_read(struct log *log, uint64_t position, struct log_record *out_record,
 	     uint64_t *out_next, struct incr_error *err);
 /*
- * The first whole record after the damage at @position, in the same segment or
- * (position = its base, 1 returned) from the next segment on: for verify and
- * repair, which lose nothing that is whole.
+ * The first whole record after the damage at @position in the same segment; 1:
+ * there is none, go on in the next one.  For verify, which loses nothing that
+ * is whole.
  */
 int log_skip_damage(struct log *log, uint64_t position, uint64_t *out_position,
 		    struct incr_error *err);
+/* The first segment with a base above @position: its base; false: there is none. */
+bool log_next_segment(struct log *log, uint64_t position, uint64_t *out_base);
+/* Name and base of the segment that @position lies in. */
+#define LOG_NAME_SIZE 32 /* of "log/<16 hex digits>.log" and the NUL */
+uint64_t log_segment_of(struct log *log, uint64_t position,
+			char out_name[LOG_NAME_SIZE]);
 /* Where the first record stands. */
 uint64_t log_begin(const struct log *log);
 
@@ -83,6 +89,14 @@ struct log_append {
 int log_append(struct log *log, const struct log_append *a,
 	       uint64_t *out_position, uint64_t *out_next,
 	       struct incr_error *err);
+
+/*
+ * Keep a torn tail at @position aside and cut it, as an append does.  The caller
+ * holds LOCK_APPEND and has read up to @position, the end.  *out_size: bytes
+ * that were moved to lost/; 0: there was none.
+ */
+int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
+		 struct incr_error *err);
 
 /*
  * Return once everything before @position is durable.  Takes LOCK_SYNC, and

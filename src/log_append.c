@@ -250,6 +250,32 @@ static int prepare_in(struct log *log, struct segment *segment,
 	return r < 0 ? r : 1;
 }
 
+int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
+		 struct incr_error *err)
+{
+	struct segment *segment;
+	uint64_t size = 0;
+	int r;
+
+	if (!log->is_writable)
+		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
+				 "the log was opened for reading");
+	if (log->is_dead)
+		return log_fail_dead(err);
+	r = log_segment_get(log, position, &segment, err);
+	if (r < 0)
+		return r;
+	if (position == segment->base)
+		position += LOG_SEGMENT_HEADER_SIZE;
+	r = tail_size(log, segment, position, &size, err);
+	if (r == 0 && size)
+		r = cut_tail(log, segment, position, err);
+	log_segment_put(log, segment);
+	if (r == 0)
+		*out_size = size;
+	return r;
+}
+
 /* The segment to append to, and where; the caller puts it back. */
 static int prepare(struct log *log, uint64_t position, uint64_t sequence,
 		   struct segment **out_segment, uint64_t *out_position,

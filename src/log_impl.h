@@ -10,7 +10,6 @@
 #include "log.h"
 
 #define LOG_BEGIN ((uint64_t)LOG_SEGMENT_HEADER_SIZE)
-#define LOG_NAME_SIZE 32 /* of "log/<16 hex digits>.log" and the NUL */
 
 struct segment {
 	uint64_t base; /* position of its header */

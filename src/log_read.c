@@ -30,9 +30,11 @@ int log_fail_corrupt(struct incr_error *err, uint64_t base, uint64_t position,
 	char name[LOG_NAME_SIZE];
 
 	log_segment_name(base, name);
-	return incr_fail(err, INCR_E_CORRUPT, "corrupt-log", name,
-			 "%s, at byte %" PRIu64 " (log position %" PRIu64 ")",
-			 what, position - base, position);
+	(void)incr_fail(err, INCR_E_CORRUPT, "corrupt-log", name,
+			"%s, at byte %" PRIu64 " (log position %" PRIu64 ")",
+			what, position - base, position);
+	incr_error_at(err, position - base);
+	return INCR_E_CORRUPT;
 }
 
 static bool window_has(const struct log *log, uint64_t position, size_t size)

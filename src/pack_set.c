@@ -71,8 +71,10 @@ void pack_set_free(struct pack_set *s)
 static int fail_damaged(struct incr_error *err, const char *path, uint64_t off,
 			const char *what)
 {
-	return incr_fail(err, INCR_E_CORRUPT, "damaged-pack", path,
-			 "%s at offset %llu", what, (unsigned long long)off);
+	(void)incr_fail(err, INCR_E_CORRUPT, "damaged-pack", path,
+			"%s at offset %llu", what, (unsigned long long)off);
+	incr_error_at(err, off);
+	return INCR_E_CORRUPT;
 }
 
 static int check_opened(struct pack_set *s, int fd, uint64_t id,

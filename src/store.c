@@ -195,7 +195,8 @@ static int open_parts(struct incr_store *st,
  * were never acknowledged; a checkpoint is only written for durable ones, but
  * it costs one read to be sure.
  */
-static int check_checkpoint(struct incr_store *st, struct incr_error *err)
+static int check_checkpoint(struct incr_store *st, bool allows_damage,
+			    struct incr_error *err)
 {
 	struct incr_error why = INCR_ERROR_INIT;
 	const struct index_position *at = index_position(st->index);
@@ -206,9 +207,13 @@ static int check_checkpoint(struct incr_store *st, struct incr_error *err)
 	if (!at->last_position)
 		return at->position ? index_reset(st->index, err) : 0;
 	r = log_read(st->log, at->last_position, &record, &next, &why);
+	/* From the beginning one would meet the same damage; the index knows what it was. */
+	if (r == INCR_E_CORRUPT && !allows_damage)
+		return incr_fail_with(err, r, &why);
 	incr_error_release(&why);
-	if (r == 0 && record.header.payload_hash == at->last_hash &&
-	    record.header.sequence == at->sequence)
+	if (r == INCR_E_CORRUPT ||
+	    (r == 0 && record.header.payload_hash == at->last_hash &&
+	     record.header.sequence == at->sequence))
 		return 0;
 	return index_reset(st->index, err);
 }
@@ -245,9 +250,10 @@ int store_catch_up(struct incr_store *st, struct incr_error *err)
 	return r < 0 ? r : 0;
 }
 
-static int first_catch_up(struct incr_store *st, struct incr_error *err)
+static int first_catch_up(struct incr_store *st, bool allows_damage,
+			  struct incr_error *err)
 {
-	int r = check_checkpoint(st, err);
+	int r = check_checkpoint(st, allows_damage, err);
 
 	return r < 0 ? r : store_catch_up(st, err);
 }
@@ -274,9 +280,15 @@ int store_open_with(const struct incr_io *io, const char *path,
 		r = open_parts(st, options, err);
 	}
 	if (r == 0)
-		r = first_catch_up(st, err);
-	if (r < 0) {
+		r = first_catch_up(st, options->allows_damage, err);
+	if (r < 0)
 		st->is_broken = true;
+	if (r == INCR_E_CORRUPT && options->allows_damage && st->index) {
+		incr_error_release(err);
+		st->is_readonly = true;
+		r = 0;
+	}
+	if (r < 0) {
 		incr_store_close(st);
 		return r;
 	}

@@ -47,6 +47,12 @@ int store_open_with(const struct incr_io *io, const char *path,
 		    const struct incr_store_options *options,
 		    struct incr_store **out_store, struct incr_error *err);
 
+int store_repair_with(const struct incr_io *io, const char *path,
+		      const struct incr_repair_options *options,
+		      incr_repair_fn done, incr_finding_fn finding,
+		      void *closure, struct incr_repair_result *out_result,
+		      struct incr_error *err);
+
 /* Apply what was appended since; readers need no lock. */
 int store_catch_up(struct incr_store *st, struct incr_error *err);
 

@@ -27,9 +27,10 @@
 static int table_damaged(const char *path, uint64_t off, const char *reason,
 			 struct incr_error *err)
 {
-	return incr_fail(err, INCR_E_CORRUPT, "damaged-table", path,
-			 "damaged table at offset %" PRIu64 ": %s", off,
-			 reason);
+	(void)incr_fail(err, INCR_E_CORRUPT, "damaged-table", path,
+			"damaged table at offset %" PRIu64 ": %s", off, reason);
+	incr_error_at(err, off);
+	return INCR_E_CORRUPT;
 }
 
 /* Exactly @size bytes; the end of the file is damage. */

@@ -2,11 +2,12 @@
  * `verify`: every record of the log, every manifest, every place that a
  * manifest names, and on request every byte of content.
  *
- * The log is read record by record with its checksums; what a record says is
- * compared with what its manifest holds; a place is proved by reading its last
- * byte, content by its frames' checksums and the file's own hash.  The index
- * is walked once: it is derived, so damage there costs nobody anything, but
- * people want to know.
+ * The log is read record by record with its checksums, and behind damage from
+ * the next whole record on.  What a record says is compared with what its
+ * manifest holds; a place is proved by reading its last byte, content by its
+ * frames' checksums and the file's own hash (verify_data.c).  The index names
+ * the transactions whose records are damaged.  It is walked once: it is
+ * derived, so damage there costs nobody anything, but people want to know.
  */
 #include "config.h"
 
@@ -15,10 +16,9 @@
 #include <string.h>
 
 #include "error.h"
-#include "hash.h"
 #include "store.h"
+#include "verify_data.h"
 
-#define READ_SIZE ((size_t)1 << 20)
 #define PROGRESS_NS INT64_C(100000000)
 
 struct verify {
@@ -30,10 +30,10 @@ struct verify {
 	struct incr_error *err;
 	int64_t deadline_ns; /* 0: none */
 	int64_t last_progress_ns;
-	struct hasher *hasher; /* owned */
-	uint8_t *data; /* owned: READ_SIZE bytes */
+	struct verify_data *data; /* owned; NULL: places only */
+	bool is_again; /* the second walk: only files with damaged content */
 	/* where we are, for findings */
-	char dataset[512];
+	char dataset[4096];
 	uint64_t txn;
 };
 
@@ -41,9 +41,11 @@ struct verify {
 static int report(struct verify *v, const char *file,
 		  const struct manifest_entry *e, const struct incr_error *why)
 {
+	char segment[LOG_NAME_SIZE];
 	struct incr_finding f = {
 		.word = why->word,
 		.file = why->thing[0] ? why->thing : file,
+		.off = why->off,
 		.dataset = v->dataset[0] ? v->dataset : NULL,
 		.txn = v->txn,
 		.path = e ? e->path : NULL,
@@ -51,8 +53,11 @@ static int report(struct verify *v, const char *file,
 		.message = why->message,
 	};
 
-	if (e && e->content.kind == CONTENT_PART)
-		f.off = e->content.frame_off;
+	/* a frame in the log is known by its position */
+	if (!strcmp(f.file, "log") && why->off) {
+		f.off -= log_segment_of(v->st->log, why->off, segment);
+		f.file = segment;
+	}
 	v->result->n_findings++;
 	return v->fn ? v->fn(v->closure, &f) : 0;
 }
@@ -75,11 +80,7 @@ static int judge(struct verify *v, int r, const char *file,
 		incr_error_release(why);
 		return r;
 	}
-	if (v->err)
-		*v->err = *why;
-	else
-		incr_error_release(why);
-	return r;
+	return incr_fail_with(v->err, r, why);
 }
 
 static bool is_out_of_time(struct verify *v)
@@ -89,7 +90,9 @@ static bool is_out_of_time(struct verify *v)
 	if (v->options->progress && now - v->last_progress_ns >= PROGRESS_NS) {
 		v->last_progress_ns = now;
 		v->options->progress(v->options->progress_closure,
-				     v->result->n_files, v->result->size, 0, 0);
+				     v->result->n_files,
+				     v->data ? verify_data_size(v->data) : 0, 0,
+				     0);
 	}
 	if (!v->deadline_ns || now < v->deadline_ns)
 		return false;
@@ -99,47 +102,21 @@ static bool is_out_of_time(struct verify *v)
 
 /* ---- content ---- */
 
-static int read_content(struct verify *v, const struct manifest_entry *e,
-			uint64_t *out_size, struct incr_error *why)
+/* A file of any transaction that was given to verify_data_check(). */
+static int report_failure(void *closure, const struct verify_failure *f)
 {
-	uint64_t off = 0;
-	size_t n;
-
-	do {
-		int r = content_read(v->st->reader, &e->content, off, v->data,
-				     READ_SIZE, &n, why);
-
-		if (r < 0)
-			return r;
-		hasher_update(v->hasher, v->data, n);
-		off += n;
-	} while (n == READ_SIZE);
-	*out_size = off;
-	return 0;
-}
-
-static int check_data(struct verify *v, const struct manifest_entry *e)
-{
-	struct incr_error why = INCR_ERROR_INIT;
-	uint8_t hash[INCR_HASH_SIZE];
-	uint64_t size = 0;
+	struct verify *v = closure;
+	char here[sizeof(v->dataset)];
+	uint64_t txn = v->txn;
 	int r;
 
-	hasher_reset(v->hasher);
-	r = read_content(v, e, &size, &why);
-	if (r < 0)
-		return judge(v, r, "packs", e, &why);
-	v->result->size += size;
-	hasher_digest(v->hasher, hash);
-	if (size != e->content.size)
-		return report_text(
-			v, "wrong-size", "packs", e,
-			"the file's content is not as long as recorded");
-	if (memcmp(hash, e->hash, sizeof(hash)) != 0)
-		return report_text(
-			v, "wrong-hash", "packs", e,
-			"the file's content does not match its hash");
-	return 0;
+	memcpy(here, v->dataset, sizeof(here));
+	(void)snprintf(v->dataset, sizeof(v->dataset), "%s", f->dataset);
+	v->txn = f->txn;
+	r = report(v, "packs", f->entry, f->why);
+	memcpy(v->dataset, here, sizeof(here));
+	v->txn = txn;
+	return r;
 }
 
 static int check_byte(struct verify *v, uint64_t container, uint64_t end,
@@ -165,6 +142,16 @@ static int check_place(struct verify *v, const struct manifest_entry *e)
 		r = check_byte(v, c->extents[i].container,
 			       c->extents[i].index_off + FRAME_HEADER_SIZE, e);
 	return r;
+}
+
+static int check_content(struct verify *v, const struct manifest_entry *e)
+{
+	if (!v->data)
+		return check_place(v, e);
+	return v->is_again ? verify_data_again(v->data, e, v->dataset, v->txn,
+					       v->err) :
+			     verify_data_check(v->data, e, v->dataset, v->txn,
+					       v->err);
 }
 
 /* ---- transactions ---- */
@@ -196,11 +183,15 @@ static int check_entries(struct verify *v, struct manifest_reader *m,
 		}
 		seen->n_files++;
 		seen->size += e->content.size;
-		v->result->n_files++;
-		r = v->options->reads_data ? check_data(v, e) :
-					     check_place(v, e);
+		if (!v->is_again)
+			v->result->n_files++;
+		r = check_content(v, e);
 		if (r)
 			return r;
+	}
+	if (r < 0 && v->is_again && r == INCR_E_CORRUPT) {
+		incr_error_release(&why); /* reported by the first walk */
+		return 0;
 	}
 	return r < 0 ? judge(v, r, "packs", NULL, &why) : 0;
 }
@@ -208,12 +199,14 @@ static int check_entries(struct verify *v, struct manifest_reader *m,
 static int set_place(struct verify *v, const struct fact_txn *t)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct incr_error why = INCR_ERROR_INIT;
 	struct state_dataset d;
-	int r = state_dataset(v->st->index, t->dataset_id, &storage, &d,
-			      v->err);
+	int r = state_dataset(v->st->index, t->dataset_id, &storage, &d, &why);
 
-	if (r < 0)
-		return r;
+	/* of a damaged index only the name is missing */
+	if (r < 0 && r != INCR_E_CORRUPT)
+		return incr_fail_with(v->err, r, &why);
+	incr_error_release(&why);
 	v->txn = t->number;
 	snprintf(v->dataset, sizeof(v->dataset), "%.*s",
 		 r == 0 ? (int)d.fact.name.size : 1,
@@ -227,6 +220,7 @@ static int check_txn(struct verify *v, const struct fact_txn *t,
 	struct incr_error why = INCR_ERROR_INIT;
 	struct fact_txn seen = { 0 };
 	struct manifest_source m;
+	uint64_t n_findings;
 	int r;
 
 	if (v->options->dataset_id && v->options->dataset_id != t->dataset_id)
@@ -234,13 +228,18 @@ static int check_txn(struct verify *v, const struct fact_txn *t,
 	r = set_place(v, t);
 	if (r < 0)
 		return r;
-	v->result->n_txns++;
+	if (!v->is_again)
+		v->result->n_txns++;
 	r = manifest_source_open(t, frames_position, v->st->reader, &m, &why);
 	if (r < 0)
 		return judge(v, r, "log", NULL, &why);
+	n_findings = v->result->n_findings;
 	r = check_entries(v, m.entries, &seen);
 	manifest_source_release(&m);
-	return r ? r : check_counts(v, t, &seen);
+	/* a manifest that broke off is reported as such */
+	if (r || v->is_again || v->result->n_findings != n_findings)
+		return r;
+	return check_counts(v, t, &seen);
 }
 
 static int check_commit(struct verify *v, const struct log_record *record)
@@ -264,6 +263,79 @@ static int check_commit(struct verify *v, const struct log_record *record)
 	return r;
 }
 
+/* ---- the log ---- */
+
+/* The transactions of records in [from, to), as far as the index knows. */
+static int name_lost(struct verify *v, uint64_t from, uint64_t to)
+{
+	uint64_t end = index_counters(v->st->index)->next_txn;
+	char segment[LOG_NAME_SIZE];
+
+	for (uint64_t number = 1; number < end; number++) {
+		_cleanup_buf_ struct buf storage = BUF_INIT;
+		struct incr_error why = INCR_ERROR_INIT;
+		struct state_txn t;
+		int r = state_txn(v->st->index, number, &storage, &t, NULL);
+
+		if (r == INCR_E_NOMEM)
+			return incr_fail_nomem(v->err);
+		if (r || t.status != INCR_COMMITTED ||
+		    t.record_position < from || t.record_position >= to ||
+		    (v->options->dataset_id &&
+		     v->options->dataset_id != t.fact.dataset_id))
+			continue;
+		r = set_place(v, &t.fact);
+		if (r < 0)
+			return r;
+		(void)incr_fail(&why, INCR_E_CORRUPT, "lost-transaction", NULL,
+				"the transaction's record is damaged");
+		incr_error_at(&why, t.record_position -
+					    log_segment_of(v->st->log,
+							   t.record_position,
+							   segment));
+		r = report(v, segment, NULL, &why);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Where to go on behind the damage at @position; 1: nowhere. */
+static int skip(struct verify *v, uint64_t position, uint64_t *out_next)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	int r = log_skip_damage(v->st->log, position, out_next, &why);
+
+	if (r < 0 && r != INCR_E_CORRUPT)
+		return incr_fail_with(v->err, r, &why);
+	incr_error_release(&why);
+	if (r == 0)
+		return 0;
+	return !log_next_segment(v->st->log, position, out_next);
+}
+
+/* Damage at @position: name it, and go on behind it. */
+static int pass_damage(struct verify *v, uint64_t position, int r,
+		       struct incr_error *why, uint64_t *out_next)
+{
+	bool is_again = v->is_again;
+	int end;
+
+	if (r != INCR_E_CORRUPT)
+		return incr_fail_with(v->err, r, why);
+	if (!is_again)
+		r = judge(v, r, "log", NULL, why);
+	else
+		incr_error_release(why);
+	if (r && !is_again)
+		return r;
+	end = skip(v, position, out_next);
+	if (end < 0 || is_again)
+		return end;
+	r = name_lost(v, position, end ? UINT64_MAX : *out_next);
+	return r ? r : end;
+}
+
 /*
  * The records' payloads are borrowed from the log's buffer, which reading
  * inline frames does not touch (log_read_bytes() has its own way).
@@ -274,7 +346,7 @@ static int check_log(struct verify *v)
 	struct log_record record;
 	int r;
 
-	for (;;) {
+	for (;; position = next) {
 		struct incr_error why = INCR_ERROR_INIT;
 
 		v->dataset[0] = '\0';
@@ -282,16 +354,20 @@ static int check_log(struct verify *v)
 		r = log_read(v->st->log, position, &record, &next, &why);
 		if (r == 1)
 			return 0;
-		if (r < 0)
-			return judge(v, r, "log", NULL, &why);
-		v->result->n_records++;
+		if (r < 0) {
+			r = pass_damage(v, position, r, &why, &next);
+			if (r)
+				return r == 1 ? 0 : r;
+			continue;
+		}
+		if (!v->is_again)
+			v->result->n_records++;
 		if (record.header.type == FACT_COMMIT)
 			r = check_commit(v, &record);
 		if (r)
 			return r;
 		if (is_out_of_time(v))
 			return 1;
-		position = next;
 	}
 }
 
@@ -313,6 +389,24 @@ static int check_index(struct verify *v)
 	return r < 0 ? judge(v, r, "index", NULL, &why) : 0;
 }
 
+static int check_all(struct verify *v)
+{
+	int r = check_log(v), finished;
+
+	/* what is under way is of use also when the time is up */
+	finished = v->data && r >= 0 ? verify_data_finish(v->data, v->err) : 0;
+	if (r == 0)
+		r = finished;
+	if (r == 0 && v->data && verify_data_has_shared(v->data)) {
+		v->is_again = true;
+		r = check_log(v);
+		v->is_again = false;
+	}
+	if (v->data)
+		v->result->size = verify_data_size(v->data);
+	return r ? r : check_index(v);
+}
+
 int incr_verify(struct incr_store *st,
 		const struct incr_verify_options *options, incr_finding_fn fn,
 		void *closure, struct incr_verify_result *out_result,
@@ -325,21 +419,17 @@ int incr_verify(struct incr_store *st,
 			    .closure = closure,
 			    .result = &result,
 			    .err = err };
-	int r;
+	int r = 0;
 
 	if (options->time_limit_ms)
 		v.deadline_ns = store_now(st) +
 				(int64_t)options->time_limit_ms * 1000000;
-	v.hasher = hasher_new();
-	v.data = malloc(READ_SIZE);
-	if (!v.hasher || !v.data)
-		r = incr_fail_nomem(err);
-	else
-		r = check_log(&v);
+	if (options->reads_data)
+		r = verify_data_new(st->reader, report_failure, &v, &v.data,
+				    err);
 	if (r == 0)
-		r = check_index(&v);
-	hasher_free(v.hasher);
-	free(v.data);
+		r = check_all(&v);
+	verify_data_free(v.data);
 	if (r < 0)
 		return r;
 	*out_result = result;

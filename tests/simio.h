@@ -37,6 +37,9 @@ typedef void (*sim_file_fn)(void *closure, const char *path);
 void sim_each_file(struct sim *sim, const char *path, sim_file_fn fn,
 		   void *closure);
 
+/* The next of a sequence of random numbers. */
+uint64_t sim_random(uint64_t *state);
+
 /* What is there now becomes durable, and the recording starts here. */
 void sim_start(struct sim *sim);
 /* Number of recorded operations so far: a crash point is a number up to this. */

@@ -73,7 +73,7 @@ struct sim {
 };
 
 void *sim_alloc(void *p, size_t size);
-uint64_t sim_random(uint64_t *state);
+
 size_t sim_new_inode(struct sim *sim, enum io_kind kind, uint32_t mode);
 struct sim_entry *sim_find_entry(struct sim *sim, size_t dir, const char *name);
 void sim_set_entry(struct sim *sim, size_t dir, const char *name, size_t inode);

@@ -66,7 +66,8 @@ void cli_help(const struct verb *verb);
 /* All verbs, ended by NULL. */
 extern const struct verb verb_branch, verb_build, verb_cat, verb_changes,
 	verb_commit, verb_dataset, verb_diff, verb_export, verb_init, verb_log,
-	verb_ls, verb_mount, verb_plan, verb_rm, verb_run, verb_schema,
-	verb_show, verb_status, verb_sync, verb_txn, verb_unmount, verb_verify;
+	verb_ls, verb_mount, verb_plan, verb_repair, verb_rm, verb_run,
+	verb_schema, verb_show, verb_status, verb_sync, verb_txn, verb_unmount,
+	verb_verify;
 
 #endif

@@ -8,11 +8,11 @@
 #include "exit.h"
 #include "fail.h"
 #include "find.h"
+#include "finding.h"
 #include "out.h"
 #include "progress.h"
 #include "text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 struct verify_options {
@@ -35,23 +35,6 @@ struct walk {
 	json_t *findings; /* borrowed; NULL: print text */
 };
 
-static json_t *finding_json(const struct incr_finding *finding)
-{
-	json_t *json = json_object();
-
-	out_put(json, "code", out_text(finding->word));
-	out_put(json, "file", out_text(finding->file));
-	out_put(json, "offset", out_u64(finding->off));
-	out_put(json, "dataset", out_text(finding->dataset));
-	out_put(json, "transaction", out_id('t', finding->txn));
-	if (finding->path)
-		out_put_path(json, finding->path, finding->path_length);
-	else
-		out_put(json, "path", NULL);
-	out_put(json, "message", out_text(finding->message));
-	return json;
-}
-
 static int print_finding(void *closure, const struct incr_finding *finding)
 {
 	struct walk *walk = closure;
@@ -62,17 +45,7 @@ static int print_finding(void *closure, const struct incr_finding *finding)
 		return 0;
 	}
 	progress_clear(&walk->progress);
-	printf("%s: %s at byte %" PRIu64, finding->word,
-	       finding->file ? finding->file : "?", finding->off);
-	if (finding->dataset)
-		printf(", %s", finding->dataset);
-	if (finding->txn)
-		printf(", t%" PRIu64, finding->txn);
-	if (finding->path) {
-		fputs(", ", stdout);
-		out_quoted(finding->path, finding->path_length);
-	}
-	printf(": %s\n", finding->message ? finding->message : "damaged");
+	finding_print(finding);
 	return 0;
 }
 
@@ -129,7 +102,7 @@ static int run_verify(struct cli *cli, void *options)
 				    &verify.time_limit_ms)))
 		return fail_usage(&cli->err, "--time-limit",
 				  "not a useful number of seconds");
-	r = find_store(cli);
+	r = find_store_damaged(cli);
 	if (r == 0 && cli->n_args > 0)
 		r = find_dataset(cli, cli->args[0], &dataset);
 	if (r < 0)

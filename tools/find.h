@@ -8,10 +8,15 @@
 #include "incr.h"
 #include "point.h"
 
-/* All return 0, or a negative code with cli->err filled. */
+/* --wait in milliseconds. */
+uint64_t find_wait_ms(const struct cli *cli);
+
+/* All others return 0, or a negative code with cli->err filled. */
 
 /* Open --store, $INCR_STORE or the nearest .incr as cli->store. */
 int find_store(struct cli *cli);
+/* The same of one that may be damaged, to look at its damage alone. */
+int find_store_damaged(struct cli *cli);
 
 int find_dataset(struct cli *cli, const char *name,
 		 struct incr_dataset_info *out_info);

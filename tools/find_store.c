@@ -70,18 +70,35 @@ static int open_upward(struct cli *cli,
 	return r;
 }
 
-int find_store(struct cli *cli)
+uint64_t find_wait_ms(const struct cli *cli)
 {
-	struct incr_store_options options = { 0 };
-	const char *path = cli->common.store;
-	uint64_t wait_sec = WAIT_DEFAULT_SEC;
+	uint64_t wait_sec = WAIT_DEFAULT_SEC, wait_ms;
 
 	if (cli->common.wait_sec.is_set)
 		wait_sec = cli->common.wait_sec.value;
-	if (__builtin_mul_overflow(wait_sec, 1000, &options.wait_ms))
-		options.wait_ms = UINT64_MAX;
+	return __builtin_mul_overflow(wait_sec, 1000, &wait_ms) ? UINT64_MAX :
+								  wait_ms;
+}
+
+static int find_with(struct cli *cli, struct incr_store_options options)
+{
+	const char *path = cli->common.store;
+
+	options.wait_ms = find_wait_ms(cli);
 	if (!path)
 		path = getenv("INCR_STORE");
 	return path && *path ? open_at(cli, path, &options) :
 			       open_upward(cli, &options);
+}
+
+int find_store(struct cli *cli)
+{
+	return find_with(cli, (struct incr_store_options){ 0 });
+}
+
+int find_store_damaged(struct cli *cli)
+{
+	return find_with(cli,
+			 (struct incr_store_options){ .is_readonly = true,
+						      .allows_damage = true });
 }

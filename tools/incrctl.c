@@ -21,7 +21,7 @@ static const struct verb *const verbs[] = {
 	&verb_log,    &verb_show,    &verb_ls,	   &verb_cat,	 &verb_diff,
 	&verb_export, &verb_branch,  &verb_schema, &verb_plan,	 &verb_run,
 	&verb_mount,  &verb_unmount, &verb_build,  &verb_status, &verb_changes,
-	&verb_sync,   &verb_verify,  NULL,
+	&verb_sync,   &verb_verify,  &verb_repair, NULL,
 };
 
 static const struct verb verb_top = {

@@ -1,0 +1,167 @@
+/*
+ * incrctl repair: mend what can be mended, say what cannot.
+ */
+#include "config.h"
+
+#include "cleanup.h"
+#include "cli.h"
+#include "exit.h"
+#include "fail.h"
+#include "find.h"
+#include "finding.h"
+#include "out.h"
+#include "progress.h"
+#include "text.h"
+
+#include <stdio.h>
+
+struct repair_options {
+	bool is_dry_run;
+};
+
+static const struct args_option table[] = {
+	{ "dry-run", 0, ARGS_FLAG, offsetof(struct repair_options, is_dry_run),
+	  NULL, "say what would be done" },
+	ARGS_END,
+};
+
+struct walk {
+	struct progress progress;
+	bool is_dry_run, is_quiet;
+	json_t *done, *findings; /* borrowed; NULL: print text */
+};
+
+static const char *action_name(enum incr_repair_action action)
+{
+	switch (action) {
+	case INCR_REPAIR_TAIL:
+		return "torn-tail";
+	case INCR_REPAIR_INDEX:
+		return "index";
+	case INCR_REPAIR_STAGING:
+		return "staging";
+	}
+	return "unknown";
+}
+
+static const char *action_text(enum incr_repair_action action, bool is_dry_run)
+{
+	switch (action) {
+	case INCR_REPAIR_TAIL:
+		return is_dry_run ? "would move its torn tail to lost/" :
+				    "moved its torn tail to lost/";
+	case INCR_REPAIR_INDEX:
+		return is_dry_run ? "would make it again from the log" :
+				    "made it again from the log";
+	case INCR_REPAIR_STAGING:
+		return is_dry_run ? "would remove it: it is of nothing open" :
+				    "removed it: it was of nothing open";
+	}
+	return "";
+}
+
+static int note_done(void *closure, enum incr_repair_action action,
+		     const char *what, uint64_t size)
+{
+	struct walk *walk = closure;
+	struct text text;
+
+	if (walk->done) {
+		json_t *json = json_object();
+
+		out_put(json, "action", out_text(action_name(action)));
+		out_put(json, "file", out_text(what));
+		out_put(json, "bytes", out_u64(size));
+		(void)json_array_append_new(walk->done, json);
+		return 0;
+	}
+	if (walk->is_quiet)
+		return 0;
+	progress_clear(&walk->progress);
+	printf("%s: %s", what, action_text(action, walk->is_dry_run));
+	if (size)
+		printf(" (%s)", text_size(size, &text));
+	putchar('\n');
+	return 0;
+}
+
+static int note_finding(void *closure, const struct incr_finding *finding)
+{
+	struct walk *walk = closure;
+
+	if (walk->findings) {
+		(void)json_array_append_new(walk->findings,
+					    finding_json(finding));
+		return 0;
+	}
+	progress_clear(&walk->progress);
+	finding_print(finding);
+	return 0;
+}
+
+static void print_result(const struct cli *cli, const struct walk *walk,
+			 const struct incr_repair_result *result)
+{
+	struct text done, left;
+
+	if (cli->common.is_json) {
+		json_t *json = json_object();
+
+		out_put(json, "ok", json_boolean(result->n_left == 0));
+		out_put(json, "done", json_incref(walk->done));
+		out_put(json, "findings", json_incref(walk->findings));
+		out_line(json);
+		return;
+	}
+	if (cli->common.is_quiet)
+		return;
+	printf("%s %s; %s\n",
+	       text_count(result->n_done, "thing", "things", &done),
+	       walk->is_dry_run ? "to mend" : "mended",
+	       result->n_left == 0 ?
+		       "no damage is left" :
+		       text_count(result->n_left, "damage is left",
+				  "damages are left", &left));
+}
+
+static int run_repair(struct cli *cli, void *options)
+{
+	const struct repair_options *o = options;
+	_cleanup_json_ json_t *done = cli->common.is_json ? json_array() : NULL;
+	_cleanup_json_ json_t *findings = cli->common.is_json ? json_array() :
+								NULL;
+	struct walk walk = { .is_dry_run = o->is_dry_run,
+			     .is_quiet = cli->common.is_quiet,
+			     .done = done,
+			     .findings = findings };
+	struct incr_repair_options repair = {
+		.is_dry_run = o->is_dry_run,
+		.wait_ms = find_wait_ms(cli),
+		.progress = progress_draw,
+		.progress_closure = &walk.progress,
+	};
+	struct incr_repair_result result;
+	int r;
+
+	r = find_store_damaged(cli);
+	if (r < 0)
+		return r;
+	progress_init(&walk.progress, cli, "repair");
+	r = incr_repair(incr_store_path(cli->store), &repair, note_done,
+			note_finding, &walk, &result, &cli->err);
+	progress_clear(&walk.progress);
+	if (r < 0)
+		return r;
+	print_result(cli, &walk, &result);
+	return result.n_left > 0 ? EXIT_CORRUPT : 0;
+}
+
+const struct verb verb_repair = {
+	.name = "repair",
+	.summary =
+		"Mend what can be mended, say what cannot; exit 6 if damage is left.",
+	.synopsis = "[--dry-run]",
+	.tables = { table },
+	.options_size = sizeof(struct repair_options),
+	.run = run_repair,
+};

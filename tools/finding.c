@@ -1,0 +1,43 @@
+/*
+ * Damage that verify and repair found, as text and as JSON.
+ */
+#include "config.h"
+
+#include "finding.h"
+
+#include "out.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+json_t *finding_json(const struct incr_finding *finding)
+{
+	json_t *json = json_object();
+
+	out_put(json, "code", out_text(finding->word));
+	out_put(json, "file", out_text(finding->file));
+	out_put(json, "offset", out_u64(finding->off));
+	out_put(json, "dataset", out_text(finding->dataset));
+	out_put(json, "transaction", out_id('t', finding->txn));
+	if (finding->path)
+		out_put_path(json, finding->path, finding->path_length);
+	else
+		out_put(json, "path", NULL);
+	out_put(json, "message", out_text(finding->message));
+	return json;
+}
+
+void finding_print(const struct incr_finding *finding)
+{
+	printf("%s: %s at byte %" PRIu64, finding->word,
+	       finding->file ? finding->file : "?", finding->off);
+	if (finding->dataset)
+		printf(", %s", finding->dataset);
+	if (finding->txn)
+		printf(", t%" PRIu64, finding->txn);
+	if (finding->path) {
+		fputs(", ", stdout);
+		out_quoted(finding->path, finding->path_length);
+	}
+	printf(": %s\n", finding->message ? finding->message : "damaged");
+}
