@@ -128,13 +128,54 @@ static void staging_readlink(struct incr_mount *m, fuse_req_t req,
 	(void)close(fd);
 }
 
+/* What is open */
+
+int staging_fd(const struct fuse_file_info *fi)
+{
+	return ((const struct staging_handle *)(uintptr_t)fi->fh)->fd;
+}
+
+/* Takes @fd, also on failure; with @dir, which is of the same descriptor. */
+static int add_handle(struct staging_node *s, int fd, DIR *dir,
+		      struct fuse_file_info *fi)
+{
+	struct staging_handle *h = malloc(sizeof(*h));
+
+	if (h == NULL) {
+		(void)(dir != NULL ? closedir(dir) : close(fd));
+		return -ENOMEM;
+	}
+	h->fd = fd;
+	h->dir = dir;
+	lock(s);
+	h->next = s->handles;
+	s->handles = h;
+	unlock(s);
+	fi->fh = (uint64_t)(uintptr_t)h;
+	return 0;
+}
+
+static void remove_handle(struct staging_node *s, struct fuse_file_info *fi)
+{
+	struct staging_handle *h = (struct staging_handle *)(uintptr_t)fi->fh;
+	struct staging_handle **at;
+
+	lock(s);
+	for (at = &s->handles; *at != h; at = &(*at)->next)
+		;
+	*at = h->next;
+	unlock(s);
+	(void)(h->dir != NULL ? closedir(h->dir) : close(h->fd));
+	free(h);
+}
+
 /* Listing */
 
 static void staging_opendir(struct incr_mount *m, fuse_req_t req,
 			    struct node *n, struct fuse_file_info *fi)
 {
-	int fd = staging_open_node((struct staging_node *)n,
-				   O_RDONLY | O_DIRECTORY);
+	struct staging_node *s = (struct staging_node *)n;
+	int fd = staging_open_node(s, O_RDONLY | O_DIRECTORY), r;
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	(void)m;
@@ -144,16 +185,18 @@ static void staging_opendir(struct incr_mount *m, fuse_req_t req,
 			(void)close(fd);
 		return;
 	}
-	fi->fh = (uint64_t)(uintptr_t)dir;
-	if (fuse_reply_open(req, fi) != 0)
-		(void)closedir(dir);
+	r = add_handle(s, fd, dir, fi);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else if (fuse_reply_open(req, fi) != 0)
+		remove_handle(s, fi);
 }
 
 static void staging_readdir(struct incr_mount *m, fuse_req_t req,
 			    struct node *n, const struct dir_request *dr)
 {
 	const struct staging_node *s = (const struct staging_node *)n;
-	DIR *dir = (DIR *)(uintptr_t)dr->fi->fh;
+	DIR *dir = ((struct staging_handle *)(uintptr_t)dr->fi->fh)->dir;
 	struct dir_buffer b;
 	struct dirent *d;
 
@@ -180,54 +223,16 @@ static void staging_releasedir(struct incr_mount *m, fuse_req_t req,
 			       struct node *n, struct fuse_file_info *fi)
 {
 	(void)m;
-	(void)n;
-	(void)closedir((DIR *)(uintptr_t)fi->fh);
+	remove_handle((struct staging_node *)n, fi);
 	(void)fuse_reply_err(req, 0);
 }
 
 /* Open files */
 
-int staging_fd(const struct fuse_file_info *fi)
-{
-	return ((const struct staging_handle *)(uintptr_t)fi->fh)->fd;
-}
-
-/* Takes @fd, also on failure. */
-static int add_handle(struct staging_node *s, int fd, struct fuse_file_info *fi)
-{
-	struct staging_handle *h = malloc(sizeof(*h));
-
-	if (h == NULL) {
-		(void)close(fd);
-		return -ENOMEM;
-	}
-	h->fd = fd;
-	lock(s);
-	h->next = s->handles;
-	s->handles = h;
-	unlock(s);
-	fi->fh = (uint64_t)(uintptr_t)h;
-	return 0;
-}
-
-static void remove_handle(struct staging_node *s, struct fuse_file_info *fi)
-{
-	struct staging_handle *h = (struct staging_handle *)(uintptr_t)fi->fh;
-	struct staging_handle **at;
-
-	lock(s);
-	for (at = &s->handles; *at != h; at = &(*at)->next)
-		;
-	*at = h->next;
-	unlock(s);
-	(void)close(h->fd);
-	free(h);
-}
-
 void staging_reply_open(fuse_req_t req, struct staging_node *s, int fd,
 			struct fuse_file_info *fi)
 {
-	int r = fd < 0 ? fd : add_handle(s, fd, fi);
+	int r = fd < 0 ? fd : add_handle(s, fd, NULL, fi);
 
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
@@ -239,7 +244,7 @@ void staging_reply_create(fuse_req_t req, struct staging_node *s, int fd,
 			  const struct fuse_entry_param *e,
 			  struct fuse_file_info *fi)
 {
-	int r = add_handle(s, fd, fi);
+	int r = add_handle(s, fd, NULL, fi);
 
 	if (r < 0)
 		(void)fuse_reply_err(req, -r);
@@ -251,7 +256,7 @@ static void staging_op_open(struct incr_mount *m, fuse_req_t req,
 			    struct node *n, struct fuse_file_info *fi)
 {
 	struct staging_node *s = (struct staging_node *)n;
-	int flags = fi->flags & (O_ACCMODE | O_APPEND | O_TRUNC);
+	int flags = fi->flags & (O_ACCMODE | O_TRUNC);
 
 	(void)m;
 	staging_reply_open(req, s, staging_open_node(s, flags | O_NONBLOCK),

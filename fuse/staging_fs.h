@@ -7,6 +7,7 @@
 
 #include "fs.h"
 
+#include <dirent.h>
 #include <pthread.h>
 
 /* The root of an output's staging; for layout_add_node(). */
@@ -22,9 +23,10 @@ struct staging_link {
 	struct staging_link *next_of_child;
 };
 
-/* An open file. */
+/* An open file or directory. */
 struct staging_handle {
 	int fd;
+	DIR *dir; /* of @fd, which it owns then; NULL for a file */
 	struct staging_handle *next;
 };
 

@@ -294,7 +294,7 @@ void staging_op_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 {
 	struct incr_mount *m = mount_of(req);
 	struct staging_node *p = staging_need(req, parent);
-	int flags = fi->flags & (O_ACCMODE | O_APPEND | O_TRUNC | O_EXCL);
+	int flags = fi->flags & (O_ACCMODE | O_TRUNC | O_EXCL);
 	struct fuse_entry_param e;
 	int dir_fd, fd, r;
 
