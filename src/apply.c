@@ -69,7 +69,7 @@ static int need_branch(struct apply *a, uint64_t id, struct buf *storage,
 {
 	int r = state_branch(a->ix, id, storage, out, a->err);
 
-	if (r == 1)
+	if (r > 0)
 		return bad_fact(a, "it names a branch that does not exist");
 	return r;
 }
@@ -322,7 +322,7 @@ static int apply_txn_aborted(struct apply *a)
 	if (!is_whole(&c))
 		return bad_fact(a, "it does not parse");
 	r = state_txn(a->ix, number, &storage, &t, a->err);
-	if (r == 1 || (r == 0 && t.status != INCR_OPEN))
+	if (r > 0 || (r == 0 && t.status != INCR_OPEN))
 		return bad_fact(a, "it aborts a transaction that is not open");
 	if (r == 0)
 		r = need_branch(a, t.fact.branch_id, &branch_storage, &b);

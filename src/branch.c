@@ -49,7 +49,7 @@ int incr_branch_find(struct incr_store *st, uint64_t dataset_id,
 		     struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct state_branch b;
+	struct state_branch b = { 0 };
 	int r = 0;
 
 	if (name)
@@ -78,7 +78,7 @@ int incr_branch_list(struct incr_store *st, uint64_t dataset_id,
 		struct cursor c =
 			cursor_over(it->entry.value, it->entry.value_size);
 		struct incr_branch_info info = { 0 };
-		struct state_branch b;
+		struct state_branch b = { 0 };
 
 		r = state_branch(st->index, cursor_varint(&c), &storage, &b,
 				 err);
@@ -204,8 +204,8 @@ static int reset_locked(struct incr_store *st, uint64_t dataset_id,
 	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT,
 				 txn_storage = BUF_INIT;
 	struct fact_reset f = { .to = to };
-	struct state_branch b;
-	struct state_txn t;
+	struct state_branch b = { 0 };
+	struct state_txn t = { 0 };
 	int r = store_find_branch(st, dataset_id, name, &storage, &b, err);
 
 	if (r == 0)

@@ -241,6 +241,7 @@ static int commit_on(struct incr_store *st,
 	if (r)
 		ingest_result_discard(&ingest_options, &content);
 	ingest_result_release(&content);
+	item->content = NULL;
 	return r;
 }
 
@@ -251,7 +252,7 @@ static int commit_once(struct incr_store *st,
 		       struct commit_item *item, struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct state_branch branch;
+	struct state_branch branch = { 0 };
 	int r = store_catch_up(st, err);
 
 	if (r == 0)

@@ -326,22 +326,22 @@ static int gather_run(struct walk *w, size_t size, struct frame_key *keys,
 	uint64_t next_off = 0;
 
 	while (size > 0 && n < RUN_FRAMES_MAX) {
-		struct frame_key *key = &keys[n];
-		int r = walk_place(w, key, err);
+		struct frame_key key = { 0 };
+		int r = walk_place(w, &key, err);
 
 		if (r < 0)
 			return r;
-		if (key->raw_size > size)
+		if (key.raw_size > size)
 			break;
-		if (n > 0 && (key->container != keys[0].container ||
-			      key->off != next_off ||
-			      stored + key->stored_size > RUN_SIZE_MAX))
+		if (n > 0 && (key.container != keys[0].container ||
+			      key.off != next_off ||
+			      stored + key.stored_size > RUN_SIZE_MAX))
 			break;
 
-		next_off = key->off + key->stored_size;
-		stored += key->stored_size;
-		size -= key->raw_size;
-		n++;
+		next_off = key.off + key.stored_size;
+		stored += key.stored_size;
+		size -= key.raw_size;
+		keys[n++] = key;
 		walk_skip(w, 1);
 	}
 	*out_n = n;

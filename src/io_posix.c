@@ -188,19 +188,19 @@ static int posix_real_path(const struct incr_io *io, const char *path,
 			   char *out, size_t size)
 {
 	char *found;
-	int r;
+	size_t length;
 
 	(void)io;
 	do
 		found = realpath(path, NULL);
 	while (!found && errno == EINTR);
-	r = found ? 0 : -errno;
-	if (found && strlen(found) >= size)
-		r = -ENAMETOOLONG;
-	if (r == 0)
-		memcpy(out, found, strlen(found) + 1);
+	if (!found)
+		return -errno;
+	length = strlen(found);
+	if (length < size)
+		memcpy(out, found, length + 1);
 	free(found);
-	return r;
+	return length < size ? 0 : -ENAMETOOLONG;
 }
 
 static int posix_stat_at(const struct incr_io *io, int dirfd, const char *path,

@@ -29,7 +29,7 @@ static int make_spool(struct incr_store *st, uint64_t number,
 		      struct incr_error *err)
 {
 	char path[48], sub[80];
-	int fd, r;
+	int fd = -1, r;
 
 	spool_path(number, path);
 	/* left over from a transaction that a power cut undid before it was acknowledged */

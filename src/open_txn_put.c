@@ -271,7 +271,7 @@ int incr_txn_put(struct incr_store *st, uint64_t number, const char *path,
 		 const struct incr_source *source, bool overwrites,
 		 struct incr_error *err)
 {
-	struct open_txn o;
+	struct open_txn o = { .st = st };
 	int r = name_check_path(path, strlen(path), err);
 
 	if (r == 0)
@@ -380,7 +380,7 @@ static int stage_removal(struct open_txn *o, const char *path,
 int incr_txn_remove(struct incr_store *st, uint64_t number, const char *path,
 		    struct incr_error *err)
 {
-	struct open_txn o;
+	struct open_txn o = { .st = st };
 	int r = name_check_path(path, strlen(path), err);
 
 	if (r == 0)

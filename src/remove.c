@@ -171,6 +171,7 @@ static int remove_from(struct removal *m,
 		ingest_result_discard(&ingest_options, &content);
 	}
 	ingest_result_release(&content);
+	item->content = NULL;
 	return r;
 }
 
@@ -182,7 +183,7 @@ static int remove_locked(struct incr_store *st,
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct removal m = { .st = st, .flags = flags, .err = err };
-	struct state_branch branch;
+	struct state_branch branch = { 0 };
 	int r = store_catch_up(st, err);
 
 	if (r == 0)

@@ -214,16 +214,19 @@ static bool take_bool(struct parser *p)
 	return false;
 }
 
+static void take_text(struct parser *p, char **text)
+{
+	free(*text);
+	*text = take_string(p);
+}
+
 static void take_column_key(struct parser *p, const char *key,
 			    struct schema_column *column)
 {
-	char **text = strcmp(key, "name") == 0 ? &column->name :
-		      strcmp(key, "type") == 0 ? &column->type :
-						 NULL;
-
-	if (text) {
-		free(*text);
-		*text = take_string(p);
+	if (strcmp(key, "name") == 0) {
+		take_text(p, &column->name);
+	} else if (strcmp(key, "type") == 0) {
+		take_text(p, &column->type);
 	} else if (strcmp(key, "nullable") == 0) {
 		column->is_nullable = take_bool(p);
 	} else {

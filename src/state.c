@@ -238,7 +238,7 @@ int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,
 			break;
 		}
 		r = state_line(ix, line, &parent, err);
-		if (r == 1)
+		if (r > 0)
 			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table",
 				      NULL,
 				      "line %llu is missing from the index",

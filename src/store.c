@@ -508,7 +508,7 @@ int store_manifest(struct incr_store *st, const struct state_txn *txn,
 		   struct manifest_source *out, struct incr_error *err)
 {
 	struct log_record record;
-	struct commit_record commit;
+	struct commit_record commit = { 0 };
 	uint64_t next, frames_position;
 	char name[32];
 	int r = log_read(st->log, txn->record_position, &record, &next, err);

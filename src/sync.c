@@ -495,7 +495,7 @@ static int try_once(struct incr_store *st,
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct sync s = { .st = st, .options = options, .result = result };
-	struct state_branch branch;
+	struct state_branch branch = { 0 };
 	int r = store_catch_up(st, err);
 
 	*result = (struct incr_sync_result){ 0 };

@@ -57,7 +57,7 @@ static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 		   struct incr_error *err)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct state_txn t;
+	struct state_txn t = { 0 };
 	/* what a view found damaged is not given to the next one */
 	int r = index_is_damaged(st->index) ? store_catch_up(st, err) : 0;
 
@@ -226,7 +226,7 @@ static int at_place(struct incr_view *v, struct iter *it, size_t source,
 		index_sources_damaged(v->sources);
 	if (r < 0)
 		return r;
-	if (r == 1)
+	if (r > 0)
 		return no_such_place(err);
 	if (!depth)
 		return view_walk_node(&w, out_node, err);

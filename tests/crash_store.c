@@ -493,6 +493,7 @@ static void run_workload(struct checker *c, size_t n, size_t budget)
 	run_release(&run);
 	if (n % 8 == 0)
 		check_recoveries(c, verbs, n_verbs);
+	c->workload = NULL;
 }
 
 static int replay(const char *text)

@@ -347,7 +347,7 @@ static int read_changes(struct fault_run *run, struct incr_view *view)
 static int run_read(struct fault_run *run)
 {
 	struct incr_branch_info main = { 0 };
-	struct incr_view *view;
+	struct incr_view *view = NULL;
 	int r = incr_branch_find(run->st, DATASET, NULL, &main, &run->err);
 	uint64_t head = main.head;
 

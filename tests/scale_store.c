@@ -136,6 +136,7 @@ static void look(struct store_kit *k, uint64_t head, uint64_t n_txns)
 	struct incr_node node = INCR_NODE_INIT;
 	double t = store_kit_seconds();
 
+	REQUIRE(n_txns > 0);
 	REQUIRE_OK(store_kit_reopen(k));
 	report("open the store", t);
 	t = store_kit_seconds();
@@ -212,7 +213,6 @@ static void test_scale__a_million_files__views_cost_what_they_show(void)
 	       "commit 100 files into all and into 1,000", large * 1e3,
 	       small * 1e3, large / small);
 	report_memory("memory");
-	t = store_kit_seconds();
 	incr_store_close(k.st);
 	k.st = NULL;
 	store_kit_remove("store/index");

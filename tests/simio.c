@@ -417,7 +417,7 @@ static int sim_rename_at(const struct incr_io *io, int from_dirfd,
 {
 	char from_name[NAME_MAX + 1], to_name[NAME_MAX + 1];
 	struct sim_entry *e, *old;
-	size_t from_dir, to_dir, inode;
+	size_t from_dir = 0, to_dir = 0, inode;
 	struct sim_op *op;
 	int r;
 

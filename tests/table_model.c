@@ -67,7 +67,7 @@ void model_add(struct model *m, const void *key, size_t key_size,
 		if (!m->entries)
 			abort();
 	}
-	m->entries[m->n++] = (struct model_entry){
+	m->entries[m->n] = (struct model_entry){
 		.key = copy_of(key, key_size),
 		.key_size = key_size,
 		.value = value ? copy_of(value, value_size) : NULL,
@@ -75,6 +75,7 @@ void model_add(struct model *m, const void *key, size_t key_size,
 		.is_tombstone = !value,
 		.source = (uint32_t)m->n, /* the order, until sorted */
 	};
+	m->n++;
 }
 
 static int entry_order(const void *a, const void *b)
@@ -181,8 +182,7 @@ bool model_is_entry(const struct model *m, size_t at,
 	       e->is_tombstone == want->is_tombstone &&
 	       e->value_size == want->value_size &&
 	       !e->value == want->is_tombstone &&
-	       (!e->value_size ||
-		!memcmp(e->value, want->value, e->value_size));
+	       (!e->value || !memcmp(e->value, want->value, e->value_size));
 }
 
 int model_write(const struct model *m, const struct incr_io *io, int dirfd,

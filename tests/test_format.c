@@ -111,6 +111,7 @@ static void check_dump(const char *name, char **at)
 	}
 	REQUIRE(format_read(format_store(), name, &got));
 	REQUIRE_INT_EQ(got.size, want.size);
+	REQUIRE(got.data && want.data);
 	for (size_t i = 0; i < got.size; i++)
 		if (got.data[i] != want.data[i]) {
 			(void)printf("%s at %zx: file %02x, document %02x\n",

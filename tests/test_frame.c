@@ -78,8 +78,8 @@ static void test_frame_decode__moved_in_its_pack__is_refused(void)
 	frame_place(frame.data, here);
 	CHECK_OK(frame_decode(d, frame.data, frame.size, here, got,
 			      sizeof(raw)));
-	CHECK_ERR(INCR_E_CORRUPT, frame_decode(d, frame.data, frame.size,
-					       there, got, sizeof(raw)));
+	CHECK_ERR(INCR_E_CORRUPT, frame_decode(d, frame.data, frame.size, there,
+					       got, sizeof(raw)));
 	decompressor_free(d);
 }
 

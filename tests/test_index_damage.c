@@ -280,7 +280,7 @@ static void test_index_flush__directory_deleted__is_made_again(void)
 		store_kit_commit_n(&k, 10 * i, 10 * i + 10);
 		CHECK_OK(flush(&k));
 		store_kit_remove("store/index");
-		store_kit_check_n_files(&k, (uint64_t)(10 * i + 10));
+		store_kit_check_n_files(&k, 10 * (uint64_t)i + 10);
 	}
 	/* one flush finds that its tables are gone, the next has built anew */
 	store_kit_commit_n(&k, 30, 31);

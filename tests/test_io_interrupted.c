@@ -73,7 +73,7 @@ static int close_interrupted(int fd)
 #define getrandom(...) OR_EINTR(getrandom(__VA_ARGS__))
 #define io_posix io_interrupted
 extern const struct incr_io io_interrupted;
-#include "io_posix.c"
+#include "io_posix.c" /* NOLINT(bugprone-suspicious-include): its calls are these */
 #undef openat
 #undef close
 #undef pread

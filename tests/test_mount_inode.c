@@ -60,7 +60,7 @@ static void test_inode_cookie__limits__come_back_above_the_dots(void)
 
 static void test_inode_mix__small_numbers__are_distinct_and_not_0(void)
 {
-	uint64_t seen[100];
+	uint64_t seen[100] = { 0 };
 	size_t n = 0;
 
 	for (uint64_t a = 0; a < 10; a++) {

@@ -38,10 +38,10 @@ static void test_schema_check__bad__says_why(void)
 		"{\"columns\":[{\"name\":\"\",\"type\":\"long\"}]}",
 		"{\"columns\":[{\"name\":\"a\"}]}",
 		"{\"columns\":[{\"name\":\"a\",\"type\":7}]}",
-		"{\"columns\":[{\"name\":\"a\",\"type\":\"x\","
-		"\"nullable\":\"no\"}]}",
-		"{\"columns\":[{\"name\":\"a\",\"type\":\"x\"},"
-		"{\"name\":\"a\",\"type\":\"y\"}]}",
+		("{\"columns\":[{\"name\":\"a\",\"type\":\"x\","
+		 "\"nullable\":\"no\"}]}"),
+		("{\"columns\":[{\"name\":\"a\",\"type\":\"x\"},"
+		 "{\"name\":\"a\",\"type\":\"y\"}]}"),
 		"{\"columns\":[],\"columns\":[]}",
 		"{\"columns\":[]} trailing",
 	};

@@ -385,7 +385,7 @@ static bool check_change_list(struct world *w, struct incr_changes *c,
 static bool check_changes(struct world *w, size_t from, size_t to)
 {
 	struct incr_view *a, *b;
-	struct incr_changes *c;
+	struct incr_changes *c = NULL;
 	bool is_good;
 	int r = incr_view_open(w->kit.st, w->kit.dataset,
 			       w->model.txns[from].number, &a,

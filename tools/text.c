@@ -170,9 +170,10 @@ char *text_quote(const char *path, size_t length)
 	if (!needs_quotes(path, length))
 		return strndup(path, length);
 
-	out = to = malloc(length * 4 + 3);
+	out = malloc(length * 4 + 3);
 	if (!out)
 		return NULL;
+	to = out;
 	*to++ = '"';
 	for (; length > 0; at += n, length -= n) {
 		n = utf8_length(at, length);
