@@ -77,6 +77,8 @@ uint64_t log_begin(const struct log *log);
  * frames need no copy.  *out_position: where the record stands; *out_next: the
  * new end.  The bytes are visible to readers, not yet durable.
  * A failed write leaves a torn tail and the handle usable; INCR_E_NOSPC says so.
+ * Where the file system can, room for a few more records is kept behind each,
+ * for those that may use it.
  * INCR_E_INVALID: @position is not the end.  INCR_E_RANGE: payload too large.
  */
 struct log_append {
@@ -85,6 +87,7 @@ struct log_append {
 	uint64_t sequence;
 	const void *payload[2];
 	size_t payload_size[2];
+	bool may_use_reserve; /* it makes room: an abort works on a full disk */
 };
 int log_append(struct log *log, const struct log_append *a,
 	       uint64_t *out_position, uint64_t *out_next,

@@ -22,6 +22,8 @@
 #include <string.h>
 
 #define COPY_SIZE ((size_t)1 << 20)
+/* Room behind the end for records that free space; at least half of it is there. */
+#define RESERVE_SIZE UINT64_C(16384)
 #define OUT_KEEP ((size_t)1 << 20) /* a larger buffer is given back */
 
 /* Create lost/torn-<position>-<n> for the first n that is free. */
@@ -118,6 +120,7 @@ static int cut_tail(struct log *log, struct segment *segment, uint64_t position,
 		return r;
 
 	log_segment_name(segment->base, name);
+	log->reserved_to = 0;
 	r = log->io->truncate(log->io, segment->fd, position - segment->base);
 	if (r < 0)
 		return incr_fail_errno(err, r, name, "cannot cut a torn tail");
@@ -176,6 +179,7 @@ static int begin_segment(struct log *log, uint64_t base, uint64_t sequence,
 
 	if (r < 0)
 		return r;
+	log->reserved_to = 0; /* of the segment before */
 	r = log_segment_create(log, base, sequence, err);
 	if (r == SEGMENT_TORN) {
 		r = keep_torn_segment(log, base, err);
@@ -333,6 +337,29 @@ static int assemble(struct log *log, const struct log_append *a,
 	return 0;
 }
 
+/*
+ * Keep room behind @end, in @segment, so that on a full disk a transaction can
+ * still be aborted.  Only a full disk is an error: not every file system can.
+ */
+static int keep_reserve(struct log *log, struct segment *segment, uint64_t end,
+			struct incr_error *err)
+{
+	char name[LOG_NAME_SIZE];
+	int r;
+
+	if (end + RESERVE_SIZE / 2 <= log->reserved_to)
+		return 0;
+	log_segment_name(segment->base, name);
+	r = log->io->fallocate(log->io, segment->fd, end - segment->base,
+			       RESERVE_SIZE);
+	if (r == -ENOSPC || r == -EDQUOT)
+		return incr_fail_errno(err, r, name,
+				       "no room for another record");
+	if (r == 0)
+		log->reserved_to = end + RESERVE_SIZE;
+	return 0;
+}
+
 static int write_record(struct log *log, const struct log_append *a,
 			struct segment *segment, uint64_t position,
 			struct incr_error *err)
@@ -343,12 +370,19 @@ static int write_record(struct log *log, const struct log_append *a,
 
 	if (r < 0)
 		return r;
+	if (!a->may_use_reserve) {
+		r = keep_reserve(log, segment, position + log->out.size, err);
+		if (r < 0)
+			return r;
+	}
 	log_segment_name(segment->base, name);
 	r = io_write_all(log->io, segment->fd, log->out.data, log->out.size,
 			 off, name, err);
-	/* If this fails too, the next append cuts the torn tail. */
-	if (r < 0)
+	if (r < 0) {
+		/* If this fails too, the next append cuts the torn tail. */
 		(void)log->io->truncate(log->io, segment->fd, off);
+		log->reserved_to = 0;
+	}
 	return r;
 }
 

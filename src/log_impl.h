@@ -43,6 +43,7 @@ struct log {
 	struct buf out; /* the record being appended */
 	uint64_t next_position, next_sequence; /* after the last record seen */
 	uint64_t durable_to;
+	uint64_t reserved_to; /* there is room on disk up to here; 0: not known */
 	bool is_dead; /* a sync failed */
 	bool is_newer; /* holds records only a newer program may append to */
 };

@@ -367,6 +367,8 @@ int store_append(struct incr_store *st, enum fact_type type,
 		.sequence = at->sequence + 1,
 		.payload = { head->data, frames ? frames->data : NULL },
 		.payload_size = { head->size, frames ? frames->size : 0 },
+		.may_use_reserve = type == FACT_TXN_ABORTED ||
+				   type == FACT_BUILD_ENDED,
 	};
 	uint64_t position, next;
 	/* of a commit, the parts are checked where they are made */
