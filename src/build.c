@@ -239,10 +239,11 @@ static int check_no_open(struct incr_build *b, struct incr_error *err)
 
 int build_set_paths(struct incr_build *b, struct incr_error *err)
 {
+	const char *top = b->scratch ? b->scratch : b->st->path;
 	char path[STAGING_PATH_MAX];
 
 	free(b->spool);
-	if (asprintf(&b->spool, "%s/%s", b->st->path, b->staging.dir) < 0) {
+	if (asprintf(&b->spool, "%s/%s", top, b->staging.dir) < 0) {
 		b->spool = NULL;
 		return incr_fail_nomem(err);
 	}
@@ -252,7 +253,7 @@ int build_set_paths(struct incr_build *b, struct incr_error *err)
 		staging_path(&b->staging, b->info.plan.outputs[i].alias, false,
 			     path);
 		free(out->staging);
-		if (asprintf(&out->staging, "%s/%s", b->st->path, path) < 0) {
+		if (asprintf(&out->staging, "%s/%s", top, path) < 0) {
 			out->staging = NULL;
 			return incr_fail_nomem(err);
 		}
@@ -260,12 +261,39 @@ int build_set_paths(struct incr_build *b, struct incr_error *err)
 	return 0;
 }
 
-static int make_staging(struct incr_build *b, struct incr_error *err)
+/* A spool outside of the store, which is not written then. */
+static int open_scratch(struct incr_build *b, const char *path,
+			struct incr_error *err)
+{
+	const struct incr_io *io = b->st->io;
+	int fd = io->open_at(io, AT_FDCWD, path,
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return incr_fail_errno(err, fd, path, "cannot open it");
+	b->scratch = strdup(path);
+	if (!b->scratch) {
+		(void)io->close(io, fd);
+		return incr_fail_nomem(err);
+	}
+	b->scratch_fd = fd;
+	return io_mkdir(io, fd, STAGING_SPOOL, err);
+}
+
+static int make_staging(struct incr_build *b,
+			const struct incr_build_options *options,
+			struct incr_error *err)
 {
 	_cleanup_free_ const char **aliases = NULL;
 	size_t n = b->info.plan.n_outputs;
-	int r = staging_of_preview(b->st->io, b->st->dirfd, &b->staging, err);
+	int r = 0;
 
+	if (options->is_preview && options->scratch)
+		r = open_scratch(b, options->scratch, err);
+	if (r == 0)
+		r = staging_of_preview(
+			b->st->io, b->scratch ? b->scratch_fd : b->st->dirfd,
+			&b->staging, err);
 	if (r < 0)
 		return r;
 	aliases = calloc(n, sizeof(*aliases));
@@ -347,7 +375,7 @@ static int start(struct incr_build *b, const struct incr_build_options *options,
 	if (r == 0)
 		r = build_make_empty_previous(b, err);
 	if (r == 0)
-		r = make_staging(b, err);
+		r = make_staging(b, options, err);
 	if (r == 0 && !options->is_preview)
 		r = open_record(b, err);
 	return r < 0 ? r : build_set_paths(b, err);

@@ -32,6 +32,8 @@ struct incr_build {
 	struct incr_build_info info; /* owned; its plan is the build's */
 	struct staging staging;
 	char *spool; /* owned: absolute path */
+	char *scratch; /* owned: where the spool is; NULL: in the store */
+	int scratch_fd; /* owned; of scratch */
 	bool skips_special;
 	struct lock owner;
 	size_t n_branch_locks;

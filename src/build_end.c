@@ -6,6 +6,7 @@
 #include "build.h"
 #include "error.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 uint64_t incr_build_number(const struct incr_build *b)
@@ -139,6 +140,15 @@ int incr_build_abort(struct incr_build *b, bool is_failure, int exit_code,
 	return out_info ? build_copy_info(b, out_info, err) : 0;
 }
 
+static void close_scratch(struct incr_build *b)
+{
+	const struct incr_io *io = b->st->io;
+
+	(void)io->unlink_at(io, b->scratch_fd, STAGING_SPOOL, AT_REMOVEDIR);
+	(void)io->close(io, b->scratch_fd);
+	free(b->scratch);
+}
+
 static void free_parts(struct incr_build *b)
 {
 	for (size_t i = 0; b->outputs && i < b->info.plan.n_outputs; i++) {
@@ -157,6 +167,8 @@ void incr_build_close(struct incr_build *b)
 	if (b->info.is_preview && b->staging.io)
 		(void)staging_remove(&b->staging,
 				     NULL); /* nothing counts on it */
+	if (b->scratch)
+		close_scratch(b);
 	build_close_views(b);
 	build_unlock_branches(b);
 	lock_release(&b->owner);

@@ -741,6 +741,8 @@ struct incr_build_options {
 	const char *cwd; /* recorded */
 	struct incr_pairs environment; /* recorded */
 	bool is_preview; /* takes no locks, commits nothing, leaves no record */
+	/* An empty directory that a preview keeps its folder in; NULL: the store, if it can be written. */
+	const char *scratch;
 	bool skips_special; /* at commit: leave special files in staging out */
 };
 

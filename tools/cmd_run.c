@@ -11,6 +11,7 @@
 #include "json_plan.h"
 #include "out.h"
 #include "run_once.h"
+#include "scratch.h"
 #include "transform_args.h"
 
 #include <errno.h>
@@ -115,7 +116,10 @@ static int read_settings(struct cli *cli, const struct run_options *o,
 		return r;
 	}
 	settings->plan = transform_args_plan(&o->transform, o->is_forced);
+	if (o->is_preview)
+		r = scratch_make(cli, &settings->scratch);
 	settings->build.is_preview = o->is_preview;
+	settings->build.scratch = settings->scratch;
 	settings->build.skips_special = o->skips_special;
 	settings->allows_empty = o->transform.allow_empty;
 	settings->keeps_failed = o->keeps_failed;
@@ -123,13 +127,14 @@ static int read_settings(struct cli *cli, const struct run_options *o,
 	settings->replaces = !o->no_replace;
 	settings->staging = is_equal(o->staging, "fuse") ? INCR_STAGING_FUSE :
 							   INCR_STAGING_LINK;
-	return 0;
+	return r;
 }
 
 static void settings_release(struct run_settings *settings)
 {
 	incr_transform_release(&settings->transform);
 	args_pairs_release(&settings->build.environment);
+	scratch_remove(settings->scratch);
 }
 
 /* The object of the run: its build, its plan, or just what went wrong. */

@@ -17,6 +17,7 @@
 #include "find.h"
 #include "out.h"
 #include "plan_text.h"
+#include "scratch.h"
 #include "serve.h"
 
 #include <dirent.h>
@@ -39,11 +40,13 @@ static int begin_build(struct mount_daemon *d)
 		.cwd = cwd ? cwd : "",
 		.is_preview = d->is_preview,
 	};
-	int r;
+	int r = d->is_preview ? scratch_make(cli, &d->scratch) : 0;
 
 	plan_options.ignores_command = true;
-	r = transform_args_read(cli, d->transform_args, d->transform,
-				&transform);
+	build_options.scratch = d->scratch;
+	if (r == 0)
+		r = transform_args_read(cli, d->transform_args, d->transform,
+					&transform);
 	if (r == 0)
 		r = incr_build_begin(cli->store, &transform, &plan_options,
 				     &build_options, &d->build, &plan,
@@ -235,6 +238,8 @@ static void finish(struct mount_daemon *d)
 {
 	incr_build_close(d->build);
 	d->build = NULL;
+	scratch_remove(d->scratch);
+	d->scratch = NULL;
 	free(d->json);
 	d->json = NULL;
 }

@@ -19,6 +19,7 @@ struct mount_daemon {
 	/* set by the functions */
 	struct incr_build *build; /* owned; NULL: a browser */
 	char *json; /* owned */
+	char *scratch; /* owned; NULL: the store can be written */
 };
 
 /* Both return as a verb does. */

@@ -14,6 +14,7 @@ struct run_settings {
 	struct incr_transform transform; /* owned */
 	struct incr_plan_options plan;
 	struct incr_build_options build; /* owns the items of environment */
+	char *scratch; /* owned: build.scratch */
 	bool allows_empty, keeps_failed, is_copy, replaces;
 	enum incr_staging_mode staging;
 };
