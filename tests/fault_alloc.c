@@ -120,6 +120,14 @@ WRAP(char *, strndup, const char *s, size_t size)
 
 static int print(char **out, const char *format, va_list args)
 	__attribute__((format(printf, 2, 0)));
+int __wrap_vasprintf(char **out, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+int __wrap_asprintf(char **out, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int __wrap___vasprintf_chk(char **out, int flag, const char *format,
+			   va_list args) __attribute__((format(printf, 3, 0)));
+int __wrap___asprintf_chk(char **out, int flag, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static int print(char **out, const char *format, va_list args)
 {

@@ -26,6 +26,7 @@
 #include "simio.h"
 #include "store.h"
 #include "store_text.h"
+#include "testing.h"
 
 #define STORE "store"
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
@@ -54,13 +55,6 @@ struct flips {
 };
 
 /* ---- the store ---- */
-
-static void die(const char *what, const struct incr_error *err)
-{
-	fprintf(stderr, "%s: %s: %s %s\n", what, err->word, err->message,
-		err->thing);
-	abort();
-}
 
 static int commit(struct incr_store *st, enum incr_txn_type type,
 		  const char *path, struct incr_error *err)
@@ -93,7 +87,7 @@ static struct sim *make_store(void)
 	sim_make_file(sim, "tree/dir/b", 1500, 500, 5);
 	if (store_init_with(sim_io(sim), STORE, &err) < 0 ||
 	    store_open_with(sim_io(sim), STORE, NULL, &st, &err) < 0)
-		die("cannot make the store", &err);
+		testing_die("cannot make the store", &err);
 	st->log->segment_size = 1024; /* several segments */
 	if (incr_dataset_create(st, "dataset", "text", NULL, &id, &err) < 0 ||
 	    commit(st, INCR_APPEND, "small-1", &err) < 0 ||
@@ -104,7 +98,7 @@ static struct sim *make_store(void)
 	    commit(st, INCR_UPDATE, "small-2", &err) < 0 ||
 	    incr_remove(st, &options, &gone, 1, flags, NULL, &err) < 0 ||
 	    commit(st, INCR_UPDATE, "small-3", &err) < 0)
-		die("cannot make the store", &err);
+		testing_die("cannot make the store", &err);
 	incr_store_close(st);
 	return sim;
 }

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "fault_alloc.h"
 #include "log.h"
+#include "testing.h"
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define BOOT_TEXT "11111111-2222-3333-4444-555555555555\n"
@@ -22,13 +23,6 @@
 #define FIRST_SEGMENT FAULT_STORE "/log/0000000000000000.log"
 
 /* ---- the store to begin with ---- */
-
-static void die(const char *what, const struct incr_error *err)
-{
-	fprintf(stderr, "%s: %s: %s %s\n", what, err->word, err->message,
-		err->thing);
-	abort();
-}
 
 static int commit(struct incr_store *st, uint64_t dataset,
 		  enum incr_txn_type type, const char *const *names,
@@ -79,7 +73,7 @@ struct sim *fault_base(void)
 	    COMMIT(st, STAGED, INCR_UPDATE, &err, "small-2") < 0 ||
 	    incr_txn_begin(st, &open_options, &txn, &err) < 0 ||
 	    incr_txn_put(st, txn, "put/before", &source, false, &err) < 0)
-		die("cannot make the store", &err);
+		testing_die("cannot make the store", &err);
 	incr_store_close(st);
 	/* a new file under the old name, for updates */
 	sim_make_file(sim, "small-1", 400, 400, 8);
@@ -441,10 +435,10 @@ static void fail_sync(struct sim *sim)
 	table.fail_errno = EIO;
 	table.fail_at = 1;
 	if (store_open_with(&table.io, FAULT_STORE, NULL, &st, &err) < 0)
-		die("cannot open", &err);
+		testing_die("cannot open", &err);
 	if (incr_dataset_set_meta(st, DATASET, &(struct incr_pairs){ 0 },
 				  &err) != INCR_E_IO)
-		die("no sync failed", &err);
+		testing_die("no sync failed", &err);
 	incr_store_close(st);
 	incr_error_release(&err);
 }
@@ -478,13 +472,13 @@ void fault_run_clean(const struct fault_workload *w, struct sim *base,
 	run->is_clean = true;
 	/* in a handle of its own: what stands there before the first step */
 	if (open_store(run, true) < 0)
-		die(w->name, &run->err);
+		testing_die(w->name, &run->err);
 	ack(run);
 	incr_store_close(run->st);
 	run->st = NULL;
 	if ((w->start == FAULT_IS_OPEN && open_store(run, false) < 0) ||
 	    w->run(run) < 0)
-		die(w->name, &run->err);
+		testing_die(w->name, &run->err);
 	incr_store_close(run->st);
 	run->st = NULL;
 }

@@ -23,6 +23,7 @@
 #include "simio.h"
 #include "store.h"
 #include "store_text.h"
+#include "testing.h"
 
 #define STORE "store"
 #define LOG STORE "/log/0000000000000000.log"
@@ -79,13 +80,6 @@ static bool is_same(const struct names *a, const struct names *b)
 
 /* ---- the store ---- */
 
-static void die(const char *what, const struct incr_error *err)
-{
-	fprintf(stderr, "%s: %s: %s %s\n", what, err->word, err->message,
-		err->thing);
-	abort();
-}
-
 static int commit(struct incr_store *st, enum incr_txn_type type,
 		  const char *const *names, struct incr_error *err)
 {
@@ -128,7 +122,7 @@ static struct sim *make_store(void)
 	    index_flush(st->index, &err) < 0 ||
 	    incr_txn_begin(st, &open, &id, &err) < 0 ||
 	    incr_txn_put(st, id, "put", &source, false, &err) < 0)
-		die("cannot make the store", &err);
+		testing_die("cannot make the store", &err);
 	incr_store_close(st);
 	return sim;
 }
@@ -187,7 +181,7 @@ static void damage_pack(struct damage *d, struct sim *sim)
 /* A record in the middle: not the last, which nothing proves here. */
 static void damage_log(struct damage *d, struct sim *sim)
 {
-	size_t size, offs[32], n = 0, at = LOG_SEGMENT_HEADER_SIZE;
+	size_t size, offs[32] = { 0 }, n = 0, at = LOG_SEGMENT_HEADER_SIZE;
 	uint8_t *data = sim_file(sim, LOG, &size);
 	struct record_header h = { 0 };
 	struct commit_record commit;

@@ -140,7 +140,7 @@ static void test_io_replace_file__again__leaves_new_alone(void)
 	REQUIRE_OK(io_mkdir(&io_posix, dirfd, "d", NULL));
 	CHECK_ERR(INCR_E_EXISTS, io_mkdir(&io_posix, dirfd, "d", NULL));
 	for (int i = 0; i < 3; i++)
-		CHECK_OK(io_replace_file(&io_posix, dirfd, "d/f", "012" + i, 1,
+		CHECK_OK(io_replace_file(&io_posix, dirfd, "d/f", &"012"[i], 1,
 					 i > 0, NULL));
 	CHECK_OK(io_read_file(&io_posix, dirfd, "d/f", 10, &data, NULL));
 	REQUIRE_INT_EQ(1, data.size);

@@ -26,6 +26,13 @@ static struct {
 	unsigned n_passed, n_failed, n_skipped;
 } run;
 
+void testing_die(const char *what, const struct incr_error *err)
+{
+	fprintf(stderr, "%s: %s: %s %s\n", what, err->word, err->message,
+		err->thing);
+	abort();
+}
+
 static bool note(bool held, const char *text, const char *file, int line)
 {
 	(void)CU_assertImplementation(held ? CU_TRUE : CU_FALSE, (unsigned)line,

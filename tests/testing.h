@@ -28,6 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct incr_error;
+
 struct testing_test {
 	const char *name;
 	void (*run)(void);
@@ -52,6 +54,9 @@ struct testing_suite {
  * Returns the exit status: 0, 1 if a test failed, 2 if no name matched.
  */
 int testing_main(int argc, char **argv, const struct testing_suite *suites);
+
+/* End the program: it cannot go on, for want of what is no test. */
+_Noreturn void testing_die(const char *what, const struct incr_error *err);
 
 /*
  * The temporary directory of the running test, made at the first call and
