@@ -19,12 +19,16 @@ start() {
 	kill_later $pid
 	wait_until 10 ls "$mnt/in"
 }
-# Whatever still comes out of the mount is right.
+# Whatever still comes out of the mount is right; until nothing comes any more.
 check_reads() {
-	local f
+	local f n_failed=0
 	for f in tree/*; do
-		timeout 5 cat "$mnt/in/current/${f#tree/}" >got 2>/dev/null || continue
-		cmp -s "$f" got || return 1
+		timeout 5 cmp -s "$f" "$mnt/in/current/${f#tree/}" 2>/dev/null
+		case $? in
+		0) n_failed=0 ;;
+		1) return 1 ;;
+		*) [ $((n_failed += 1)) -lt 20 ] || return 0 ;;
+		esac
 	done
 }
 
@@ -46,25 +50,71 @@ t_out "and no wrong bytes are read" 0 echo $n_wrong
 t_exit 0 "unmount clears a dead mount" "$INCRCTL" unmount "$mnt"
 t_out "the mount point is a directory again" "" ls -A "$mnt"
 
+# Killed while a program writes to staging: what was written is kept, and told
+# to commit. A number is noted when its file is closed.
+"$INCRCTL" dataset create out
+write_numbers() {
+	local i=0
+	while [ $((i += 1)) -le 2000 ]; do
+		seq $i $((i + 300)) 2>/dev/null >"$mnt/out/staging/n$i" || return
+		echo $i >>written
+	done
+}
+# The numbers of $1 are in the dataset, as they were written.
+has_numbers() {
+	local i
+	rm -rf got
+	"$INCRCTL" export out got >/dev/null || return
+	while read -r i; do
+		seq "$i" $((i + 300)) | cmp -s - "got/n$i" || return
+	done <"$1"
+}
+kill_build() {
+	"$INCRCTL" mount "$mnt" tr -i in=in -o out=out --write-mode out=replace --force-snapshot \
+		--allow-empty "--staging=$1" --foreground >mount.log 2>&1 &
+	pid=$!
+	kill_later $pid
+	wait_until 10 ls "$mnt/out/staging" || return
+	: >written
+	write_numbers 2>/dev/null &
+	writer=$!
+	sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+	wait_until 5 sh -c "! ls '$mnt' 2>/dev/null" || return
+	wait $writer
+	[ -s written ] || echo "nothing was written" >>death.log
+	"$INCRCTL" unmount "$mnt" >>death.log 2>&1 # exits 1: it commits nothing
+	build=$("$INCRCTL" build list | awk '/ open .*orphan/ { print $1 }')
+	[ -n "$build" ] && "$INCRCTL" build commit "$build" -q && has_numbers written
+}
+n_kept=0 n_builds=$(((n + 4) / 5))
+for i in $(seq $n_builds); do
+	[ $((i % 2)) = 0 ] && how="link" || how="fuse"
+	kill_build "$how" 2>>death.log && n_kept=$((n_kept + 1))
+done
+t_out "killed $n_builds times while staging is written: all is committed later" $n_builds echo $n_kept
+
 # Stopped, and cut off
-start
-kill -STOP $pid
-timeout 10 cat "$mnt/in/current/f1" >/dev/null 2>&1 &
-reader=$!
+n=${STOPS:-3} n_freed=0
 mkdir ctl
 if mount -t fusectl none ctl 2>/dev/null; then
-	dev=$(awk -v at="$mnt" '$5 == at { split($3, d, ":"); print d[2] }' /proc/self/mountinfo)
-	echo 1 >"ctl/$dev/abort"
-	t "aborting the connection of a stopped process frees its clients" wait_until 5 sh -c "! kill -0 $reader"
-	kill -CONT $pid
-	t "then the process ends" wait_until 10 sh -c "! kill -0 $pid"
+	for i in $(seq "$n"); do
+		start
+		kill -STOP $pid
+		timeout 10 cat "$mnt/in/current/f1" >/dev/null 2>&1 &
+		reader=$!
+		dev=$(awk -v at="$mnt" '$5 == at { split($3, d, ":"); print d[2] }' /proc/self/mountinfo)
+		echo 1 >"ctl/$dev/abort"
+		wait_until 5 sh -c "! kill -0 $reader" && n_freed=$((n_freed + 1))
+		kill -CONT $pid
+		wait_until 10 sh -c "! kill -0 $pid" || n_freed=-1
+	done
+	t_out "aborting the connection of a stopped process frees its clients, $n times" "$n" echo $n_freed
 	t_exit 2 "the mount point fails until somebody unmounts it" ls "$mnt"
 	umount ctl
 else
 	skip "abort of the connection" "no fusectl here"
-	kill -CONT $pid
-	kill $pid
-	wait $pid
 fi
 wait
 "$INCRCTL" unmount "$mnt" >/dev/null 2>&1
