@@ -328,15 +328,16 @@ static void op_copy_range(void)
 {
 	int from = some_open(), to = some_open();
 	loff_t from_off = random_off(), to_off = random_off();
+	loff_t from_offs[N_SIDES] = { from_off, from_off };
+	loff_t to_offs[N_SIDES] = { to_off, to_off };
 	uint32_t size = 1 + rnd(IO_MAX - 1);
 
 	if (from < 0 || to < 0)
 		return;
 	say("copy %d at %lld to %d at %lld, %u", from, (long long)from_off, to,
 	    (long long)to_off, size);
-	(void)BOTH(copy_file_range(m.fds[from][side], &(loff_t){ from_off },
-				   m.fds[to][side], &(loff_t){ to_off }, size,
-				   0));
+	(void)BOTH(copy_file_range(m.fds[from][side], &from_offs[side],
+				   m.fds[to][side], &to_offs[side], size, 0));
 }
 
 static void op_rename(void)
@@ -410,7 +411,7 @@ static void compare_stat(const struct stat st[N_SIDES], const char *path)
 static void op_stat(void)
 {
 	char path[PATH_SIZE];
-	struct stat st[N_SIDES];
+	struct stat st[N_SIDES] = { 0 };
 	int f = some_open();
 
 	if (f >= 0 && rnd(2)) {
