@@ -223,8 +223,11 @@ void view_fs_read(struct incr_mount *m, fuse_req_t req, struct view_slot *slot,
 	} else if (r == 0) {
 		r = incr_file_frame(slot->view, &node, &frame, &err);
 		if (r == 0) {
+			/* With the answer the kernel may forget the view. */
+			view_slot_get(m, slot, 1);
 			reply_frame(m, req, slot, &node, &frame, rr);
 			incr_frame_put(slot->view, &frame);
+			view_slot_put(m, slot, 1);
 		} else if (r > 0) {
 			reply_bytes(m, req, slot, &node, rr);
 		}
