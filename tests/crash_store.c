@@ -511,6 +511,12 @@ static int replay(const char *text)
 		return 2;
 	}
 	record(&run, verbs, workload_verbs(n, verbs));
+	if (k > sim_n_ops(run.sim)) {
+		fprintf(stderr, "INCR_CRASH: there are %zu points\n",
+			sim_n_ops(run.sim));
+		run_release(&run);
+		return 2;
+	}
 	state = sim_crash(run.sim, k, (enum sim_family)family, x);
 	if (state && sim_export(state, "crash-state") == 0)
 		printf("the state is in crash-state/\n");
