@@ -48,7 +48,8 @@ static uint32_t rnd(uint32_t n)
 	return (uint32_t)(m.random >> 33) % n;
 }
 
-__attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
+__attribute__((format(printf, 1, 2), noreturn)) static void fail(
+	const char *format, ...)
 {
 	va_list args;
 
@@ -478,7 +479,8 @@ static size_t list(int dir, const char *path, char **names, size_t max)
 	while ((entry = readdir(stream)) != NULL)
 		if (strcmp(entry->d_name, ".") != 0 &&
 		    strcmp(entry->d_name, "..") != 0 && n < max)
-			names[n++] = strdup(entry->d_name);
+			if (asprintf(&names[n++], "%s", entry->d_name) < 0)
+				abort();
 	(void)closedir(stream);
 	qsort(names, n, sizeof(*names), by_name);
 	return n;

@@ -72,7 +72,7 @@ struct soak {
 	struct shared *shared;
 	uint64_t random, n_kills, n_checks, n_bad, n_orphans, n_open;
 	uint64_t dataset, staged[N_WRITERS], built[N_WRITERS];
-	uint8_t *data, *want; /* SIZE_MAX_FILE bytes each */
+	uint8_t data[SIZE_MAX_FILE], want[SIZE_MAX_FILE];
 };
 
 /* ---- what the files hold ---- */
@@ -657,14 +657,13 @@ static void test_store__writers_killed__keeps_all_acknowledged(void)
 {
 	const char *text = getenv("INCR_SOAK_KILLS");
 	uint64_t wanted = text ? strtoull(text, NULL, 10) : KILLS_DEFAULT;
-	struct soak s = { .random = store_kit_seed() };
+	static struct soak s;
 	uint64_t acked = 0;
 
+	s.random = store_kit_seed();
 	s.shared = mmap(NULL, sizeof(*s.shared), PROT_READ | PROT_WRITE,
 			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	s.data = malloc(SIZE_MAX_FILE);
-	s.want = malloc(SIZE_MAX_FILE);
-	REQUIRE(s.shared != MAP_FAILED && s.data && s.want);
+	REQUIRE(s.shared != MAP_FAILED);
 	for (unsigned n = 0; s.n_kills < wanted && s.n_bad == 0; n++) {
 		if (n % ROUNDS_PER_STORE == 0) {
 			acked += n_acked(&s);
@@ -682,8 +681,6 @@ static void test_store__writers_killed__keeps_all_acknowledged(void)
 	CHECK_INT_EQ(0, s.n_bad);
 	CHECK(acked > s.n_kills);
 	(void)munmap(s.shared, sizeof(*s.shared));
-	free(s.data);
-	free(s.want);
 }
 
 static const struct testing_test tests[] = {
