@@ -325,6 +325,22 @@ static int other_is_denied_access(void)
 	return access("private", R_OK);
 }
 
+static void remove_all(void)
+{
+	OK(unlink("shared/mine2"));
+	OK(unlink("shared/link"));
+	OK(unlink("shared/fifo"));
+	OK(unlink("shared/of-root"));
+	OK(rmdir("shared/dir"));
+	OK(rmdir("shared"));
+	OK(unlink("sealed/f"));
+	OK(rmdir("sealed"));
+	OK(unlink("closed/f"));
+	OK(rmdir("closed"));
+	OK(unlink("private"));
+	OK(unlink("public"));
+}
+
 void test_users(void)
 {
 	struct stat st;
@@ -378,16 +394,5 @@ void test_users(void)
 	EQ(0, as_nobody(other_reads_private));
 	OK(lchown("shared/link", 0, 0));
 	EQ(0, look("shared/link").st_uid);
-	OK(unlink("shared/mine2"));
-	OK(unlink("shared/link"));
-	OK(unlink("shared/fifo"));
-	OK(unlink("shared/of-root"));
-	OK(rmdir("shared/dir"));
-	OK(rmdir("shared"));
-	OK(unlink("sealed/f"));
-	OK(rmdir("sealed"));
-	OK(unlink("closed/f"));
-	OK(rmdir("closed"));
-	OK(unlink("private"));
-	OK(unlink("public"));
+	remove_all();
 }

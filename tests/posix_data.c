@@ -15,11 +15,69 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static void check_flags(void)
+{
+	int fd;
+	char buffer[64];
+
+	fd = open("f", O_WRONLY | O_TRUNC);
+	EQ(0, look("f").st_size);
+	OK(close(fd));
+	fd = open("f", O_RDWR | O_CREAT, 0600);
+	EQ(0640, look("f").st_mode & 07777);
+	EQ(0, write(fd, "", 0));
+	EQ(0, look("f").st_size);
+	OK(close(fd));
+	OK(unlink("f"));
+	ERR(ENOENT, unlink("f"));
+	fd = creat("f", 0600);
+	TRUE(fd >= 0);
+	EQ(O_WRONLY, fcntl(fd, F_GETFL) & O_ACCMODE);
+	OK(close(fd));
+	fd = open("f", O_RDWR | O_NONBLOCK | O_SYNC);
+	EQ(3, write(fd, "syn", 3));
+	OK(close(fd));
+	fd = open("f", O_RDWR | O_DSYNC);
+	EQ(3, pwrite(fd, "SYN", 3, 0));
+	OK(close(fd));
+	TRUE(has("f", "SYN"));
+	fd = open("f", O_PATH);
+	TRUE(fd >= 0);
+	ERR(EBADF, read(fd, buffer, 1));
+	OK(fstat(fd, &(struct stat){ 0 }));
+	OK(close(fd));
+	OK(unlink("f"));
+}
+
+/* A duplicate shares the offset, another open does not. */
+static void check_two_opens(int fd)
+{
+	int fd2;
+	char buffer[64];
+
+	fd2 = dup(fd);
+	EQ(3, lseek(fd2, 3, SEEK_SET));
+	EQ(3, lseek(fd, 0, SEEK_CUR));
+	OK(close(fd2));
+	fd2 = open("f", O_RDONLY);
+	EQ(0, lseek(fd2, 0, SEEK_CUR));
+	/* two opens see each other's writes at once */
+	EQ(2, pwrite(fd, "ZZ", 2, 0));
+	EQ(2, pread(fd2, buffer, 2, 0));
+	TRUE(memcmp(buffer, "ZZ", 2) == 0);
+	ERR(EBADF, write(fd2, "x", 1));
+	OK(close(fd2));
+	fd2 = open("f", O_WRONLY);
+	ERR(EBADF, read(fd2, buffer, 1));
+	OK(close(fd2));
+	ERR(EBADF, close(fd2));
+}
+
 void test_files(void)
 {
 	char buffer[64];
 	struct iovec iov[2] = { { buffer, 3 }, { buffer + 3, 5 } };
-	int fd, fd2;
+	int fd;
 
 	ERR(ENOENT, open("f", O_RDONLY));
 	fd = open("f", O_RDWR | O_CREAT | O_EXCL, 0640);
@@ -53,56 +111,14 @@ void test_files(void)
 	EQ(21, look("f").st_size);
 	EQ(1, pread(fd, buffer, 1, 15));
 	EQ(0, buffer[0]);
-	/* a duplicate shares the offset, another open does not */
-	fd2 = dup(fd);
-	EQ(3, lseek(fd2, 3, SEEK_SET));
-	EQ(3, lseek(fd, 0, SEEK_CUR));
-	OK(close(fd2));
-	fd2 = open("f", O_RDONLY);
-	EQ(0, lseek(fd2, 0, SEEK_CUR));
-	/* two opens see each other's writes at once */
-	EQ(2, pwrite(fd, "ZZ", 2, 0));
-	EQ(2, pread(fd2, buffer, 2, 0));
-	TRUE(memcmp(buffer, "ZZ", 2) == 0);
-	ERR(EBADF, write(fd2, "x", 1));
-	OK(close(fd2));
-	fd2 = open("f", O_WRONLY);
-	ERR(EBADF, read(fd2, buffer, 1));
-	OK(close(fd2));
-	ERR(EBADF, close(fd2));
+	check_two_opens(fd);
 	OK(fsync(fd));
 	OK(fdatasync(fd));
 	OK(syncfs(fd));
 	OK(sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE));
 	OK(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
 	OK(close(fd));
-	fd = open("f", O_WRONLY | O_TRUNC);
-	EQ(0, look("f").st_size);
-	OK(close(fd));
-	fd = open("f", O_RDWR | O_CREAT, 0600);
-	EQ(0640, look("f").st_mode & 07777);
-	EQ(0, write(fd, "", 0));
-	EQ(0, look("f").st_size);
-	OK(close(fd));
-	OK(unlink("f"));
-	ERR(ENOENT, unlink("f"));
-	fd = creat("f", 0600);
-	TRUE(fd >= 0);
-	EQ(O_WRONLY, fcntl(fd, F_GETFL) & O_ACCMODE);
-	OK(close(fd));
-	fd = open("f", O_RDWR | O_NONBLOCK | O_SYNC);
-	EQ(3, write(fd, "syn", 3));
-	OK(close(fd));
-	fd = open("f", O_RDWR | O_DSYNC);
-	EQ(3, pwrite(fd, "SYN", 3, 0));
-	OK(close(fd));
-	TRUE(has("f", "SYN"));
-	fd = open("f", O_PATH);
-	TRUE(fd >= 0);
-	ERR(EBADF, read(fd, buffer, 1));
-	OK(fstat(fd, &(struct stat){ 0 }));
-	OK(close(fd));
-	OK(unlink("f"));
+	check_flags();
 }
 
 void test_append(void)
@@ -316,6 +332,38 @@ void test_copies(void)
 	OK(unlink("to"));
 }
 
+/* A mapping of a file that is open for appending is written in place. */
+static void check_map_changes(void)
+{
+	char *shared;
+	int fd;
+
+	fd = open("m", O_RDWR | O_CREAT | O_APPEND, 0644);
+	EQ(4, write(fd, "1234", 4));
+	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	TRUE(shared != MAP_FAILED);
+	shared[1] = 'x';
+	OK(msync(shared, 4096, MS_SYNC));
+	EQ(4, look("m").st_size);
+	OK(munmap(shared, 4096));
+	EQ(1, write(fd, "5", 1));
+	TRUE(has("m", "1x345"));
+	OK(close(fd));
+	OK(unlink("m"));
+	/* new bytes reach a mapping that is there */
+	fd = open("m", O_RDWR | O_CREAT, 0644);
+	EQ(4, write(fd, "1234", 4));
+	shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	EQ('1', shared[0]);
+	EQ(1, pwrite(fd, "9", 1, 0));
+	EQ('9', shared[0]);
+	OK(ftruncate(fd, 8));
+	EQ(0, shared[6]);
+	OK(munmap(shared, 4096));
+	OK(close(fd));
+	OK(unlink("m"));
+}
+
 void test_mmap(void)
 {
 	const size_t size = 20000;
@@ -359,29 +407,5 @@ void test_mmap(void)
 	EQ('w', shared[100]);
 	OK(munmap(shared, size));
 	OK(close(fd));
-	/* a mapping of a file that is open for appending is written in place */
-	fd = open("m", O_RDWR | O_CREAT | O_APPEND, 0644);
-	EQ(4, write(fd, "1234", 4));
-	shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	TRUE(shared != MAP_FAILED);
-	shared[1] = 'x';
-	OK(msync(shared, 4096, MS_SYNC));
-	EQ(4, look("m").st_size);
-	OK(munmap(shared, 4096));
-	EQ(1, write(fd, "5", 1));
-	TRUE(has("m", "1x345"));
-	OK(close(fd));
-	OK(unlink("m"));
-	/* new bytes reach a mapping that is there */
-	fd = open("m", O_RDWR | O_CREAT, 0644);
-	EQ(4, write(fd, "1234", 4));
-	shared = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
-	EQ('1', shared[0]);
-	EQ(1, pwrite(fd, "9", 1, 0));
-	EQ('9', shared[0]);
-	OK(ftruncate(fd, 8));
-	EQ(0, shared[6]);
-	OK(munmap(shared, 4096));
-	OK(close(fd));
-	OK(unlink("m"));
+	check_map_changes();
 }

@@ -11,6 +11,42 @@
 #include <string.h>
 #include <unistd.h>
 
+/* As editors and rsync save files, many times. */
+static void check_saving(void)
+{
+	for (int i = 0; i < 50; i++) {
+		char text[16];
+
+		(void)snprintf(text, sizeof(text), "%d", i);
+		if (put(".saved.tmp", text) < 0 ||
+		    rename(".saved.tmp", "saved") < 0 || !has("saved", text))
+			TRUE(!"saved by a rename");
+	}
+	TRUE(has("saved", "49"));
+	OK(unlink("saved"));
+}
+
+/* Flags. */
+static void check_rename_flags(void)
+{
+	OK(put("x", "x"));
+	OK(put("y", "y"));
+	ERR(EEXIST, renameat2(AT_FDCWD, "x", AT_FDCWD, "y", RENAME_NOREPLACE));
+	OK(renameat2(AT_FDCWD, "x", AT_FDCWD, "z", RENAME_NOREPLACE));
+	TRUE(has("z", "x"));
+	OK(renameat2(AT_FDCWD, "z", AT_FDCWD, "y", RENAME_EXCHANGE));
+	TRUE(has("z", "y") && has("y", "x"));
+	OK(renameat2(AT_FDCWD, "z", AT_FDCWD, "g", RENAME_EXCHANGE));
+	TRUE(has("g", "y") && has("z/b", "BB"));
+	ERR(ENOENT, renameat2(AT_FDCWD, "z", AT_FDCWD, "no", RENAME_EXCHANGE));
+	ERR(EINVAL, renameat2(AT_FDCWD, "z", AT_FDCWD, "g",
+			      RENAME_EXCHANGE | RENAME_NOREPLACE));
+	OK(unlink("z/b"));
+	OK(rmdir("z"));
+	OK(unlink("g"));
+	OK(unlink("y"));
+}
+
 void test_rename(void)
 {
 	ino_t a;
@@ -55,41 +91,55 @@ void test_rename(void)
 	OK(rename("g/b", "b"));
 	TRUE(exists("g/b") && exists("b"));
 	OK(unlink("b"));
-	/* flags */
-	OK(put("x", "x"));
-	OK(put("y", "y"));
-	ERR(EEXIST, renameat2(AT_FDCWD, "x", AT_FDCWD, "y", RENAME_NOREPLACE));
-	OK(renameat2(AT_FDCWD, "x", AT_FDCWD, "z", RENAME_NOREPLACE));
-	TRUE(has("z", "x"));
-	OK(renameat2(AT_FDCWD, "z", AT_FDCWD, "y", RENAME_EXCHANGE));
-	TRUE(has("z", "y") && has("y", "x"));
-	OK(renameat2(AT_FDCWD, "z", AT_FDCWD, "g", RENAME_EXCHANGE));
-	TRUE(has("g", "y") && has("z/b", "BB"));
-	ERR(ENOENT, renameat2(AT_FDCWD, "z", AT_FDCWD, "no", RENAME_EXCHANGE));
-	ERR(EINVAL, renameat2(AT_FDCWD, "z", AT_FDCWD, "g",
-			      RENAME_EXCHANGE | RENAME_NOREPLACE));
-	OK(unlink("z/b"));
-	OK(rmdir("z"));
-	OK(unlink("g"));
-	OK(unlink("y"));
+	check_rename_flags();
 	EQ(0, n_entries("."));
-	/* as editors and rsync save files, many times */
-	for (int i = 0; i < 50; i++) {
-		char text[16];
+	check_saving();
+}
 
-		(void)snprintf(text, sizeof(text), "%d", i);
-		if (put(".saved.tmp", text) < 0 ||
-		    rename(".saved.tmp", "saved") < 0 || !has("saved", text))
-			TRUE(!"saved by a rename");
+/* Both names open, one removed and made again. */
+static void check_open_names(void)
+{
+	int fd, fd2;
+
+	OK(put("a", "old"));
+	OK(link("a", "b"));
+	fd = open("a", O_RDONLY);
+	fd2 = open("b", O_RDONLY);
+	OK(unlink("a"));
+	OK(put("a", "new"));
+	TRUE(fd_has(fd, "old") && fd_has(fd2, "old"));
+	TRUE(look("a").st_ino != look("b").st_ino);
+	OK(close(fd));
+	OK(close(fd2));
+	OK(unlink("a"));
+	OK(unlink("b"));
+}
+
+/* A file without a name gets one. */
+static void check_unnamed(void)
+{
+	int fd;
+
+	fd = open(".", O_TMPFILE | O_RDWR, 0644);
+	if (fd >= 0) {
+		char path[64];
+
+		EQ(3, write(fd, "tmp", 3));
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		OK(linkat(AT_FDCWD, path, AT_FDCWD, "t", AT_SYMLINK_FOLLOW));
+		TRUE(has("t", "tmp"));
+		OK(close(fd));
+		OK(unlink("t"));
+	} else {
+		/* programs know what to do without it */
+		TRUE(errno == EOPNOTSUPP || errno == EISDIR);
 	}
-	TRUE(has("saved", "49"));
-	OK(unlink("saved"));
 }
 
 void test_links(void)
 {
 	struct stat st;
-	int fd, fd2;
+	int fd;
 
 	OK(put("a", "1"));
 	OK(link("a", "b"));
@@ -129,34 +179,8 @@ void test_links(void)
 	OK(close(fd));
 	OK(unlink("a"));
 	OK(rmdir("d"));
-	/* a file without a name gets one */
-	fd = open(".", O_TMPFILE | O_RDWR, 0644);
-	if (fd >= 0) {
-		char path[64];
-
-		EQ(3, write(fd, "tmp", 3));
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		OK(linkat(AT_FDCWD, path, AT_FDCWD, "t", AT_SYMLINK_FOLLOW));
-		TRUE(has("t", "tmp"));
-		OK(close(fd));
-		OK(unlink("t"));
-	} else {
-		/* programs know what to do without it */
-		TRUE(errno == EOPNOTSUPP || errno == EISDIR);
-	}
-	/* both names open, one removed and made again */
-	OK(put("a", "old"));
-	OK(link("a", "b"));
-	fd = open("a", O_RDONLY);
-	fd2 = open("b", O_RDONLY);
-	OK(unlink("a"));
-	OK(put("a", "new"));
-	TRUE(fd_has(fd, "old") && fd_has(fd2, "old"));
-	TRUE(look("a").st_ino != look("b").st_ino);
-	OK(close(fd));
-	OK(close(fd2));
-	OK(unlink("a"));
-	OK(unlink("b"));
+	check_unnamed();
+	check_open_names();
 }
 
 void test_symlinks(void)
@@ -215,69 +239,41 @@ void test_symlinks(void)
 	OK(unlink("f"));
 }
 
-void test_dirs(void)
+/* Depth. */
+static void check_depth(void)
+{
+	char name[300];
+
+	name[0] = '\0';
+	for (int i = 0; i < 60; i++) {
+		strcat(name, i ? "/dd" : "dd");
+		if (mkdir(name, 0755) < 0)
+			TRUE(!"a deep directory");
+	}
+	strcat(name, "/f");
+	OK(put(name, "deep"));
+	TRUE(has(name, "deep"));
+	OK(unlink(name));
+	name[strlen(name) - 2] = '\0';
+	while (*name) {
+		char *slash = strrchr(name, '/');
+
+		if (rmdir(name) < 0)
+			TRUE(!"a deep directory is removed");
+		*(slash ? slash : name) = '\0';
+	}
+	EQ(0, n_entries("."));
+}
+
+/* A long listing: all once, types, places. */
+static void check_listing(void)
 {
 	struct dirent *entry;
 	long place = -1;
 	char name[300];
 	DIR *dir;
-	int fd, n = 0, seen = 0;
+	int n = 0, seen = 0;
 
-	OK(mkdir("d", 0750));
-	ERR(EEXIST, mkdir("d", 0755));
-	ERR(ENOENT, mkdir("no/d", 0755));
-	EQ(S_IFDIR | 0750, look("d").st_mode);
-	OK(put("f", ""));
-	ERR(EEXIST, mkdir("f", 0755));
-	ERR(ENOTDIR, mkdir("f/d", 0755));
-	ERR(ENOTDIR, open("f/x", O_RDONLY));
-	ERR(ENOTDIR, rmdir("f"));
-	ERR(EISDIR, unlink("d"));
-	ERR(EISDIR, open("d", O_WRONLY));
-	ERR(EISDIR, open("d", O_RDWR));
-	ERR(ENOTDIR, open("f", O_RDONLY | O_DIRECTORY));
-	ERR(ENOENT, rmdir("no"));
-	ERR(EINVAL, rmdir("d/."));
-	ERR(ENOTEMPTY, rmdir("d/.."));
-	fd = open("d", O_RDONLY | O_DIRECTORY);
-	ERR(EISDIR, read(fd, name, 1));
-	OK(mkdirat(fd, "sub", 0755));
-	TRUE(exists("d/sub"));
-	ERR(ENOTEMPTY, rmdir("d"));
-	OK(unlinkat(fd, "sub", AT_REMOVEDIR));
-	OK(fsync(fd));
-	OK(fchdir(fd));
-	OK(put("inside", "1"));
-	OK(chdir(".."));
-	TRUE(has("d/inside", "1"));
-	OK(unlinkat(fd, "inside", 0));
-	OK(close(fd));
-	/* link count of a directory: two and its directories, or always one */
-	EQ(0, (look("d").st_nlink - 1) & ~1U);
-	/* names */
-	memset(name, 'n', sizeof(name));
-	name[255] = '\0';
-	OK(put(name, "255"));
-	TRUE(has(name, "255"));
-	OK(unlink(name));
-	name[255] = 'n';
-	name[256] = '\0';
-	ERR(ENAMETOOLONG, open(name, O_WRONLY | O_CREAT, 0644));
-	ERR(ENAMETOOLONG, mkdir(name, 0755));
-	ERR(ENAMETOOLONG, rename("f", name));
-	ERR(ENOENT, open("", O_RDONLY));
-	OK(put("with space\tand\nnewline", "x"));
-	OK(put("\xff\xfe bytes", "x"));
-	OK(put("\xc3\xa4\xe4\xb8\xad", "x"));
-	OK(put("-dash", "x"));
-	OK(put(".hidden", "x"));
-	EQ(7, n_entries("."));
-	OK(unlink("with space\tand\nnewline"));
-	OK(unlink("\xff\xfe bytes"));
-	OK(unlink("\xc3\xa4\xe4\xb8\xad"));
-	OK(unlink("-dash"));
-	OK(unlink(".hidden"));
-	/* a long listing: all once, types, places */
 	for (int i = 0; i < 700; i++) {
 		(void)snprintf(name, sizeof(name), "d/%04d-%060d", i, i);
 		n += put(name, "x") == 0;
@@ -315,27 +311,77 @@ void test_dirs(void)
 		EQ(700, n);
 		OK(closedir(dir));
 	}
+}
+
+/* Names. */
+static void check_names(void)
+{
+	char name[300];
+
+	memset(name, 'n', sizeof(name));
+	name[255] = '\0';
+	OK(put(name, "255"));
+	TRUE(has(name, "255"));
+	OK(unlink(name));
+	name[255] = 'n';
+	name[256] = '\0';
+	ERR(ENAMETOOLONG, open(name, O_WRONLY | O_CREAT, 0644));
+	ERR(ENAMETOOLONG, mkdir(name, 0755));
+	ERR(ENAMETOOLONG, rename("f", name));
+	ERR(ENOENT, open("", O_RDONLY));
+	OK(put("with space\tand\nnewline", "x"));
+	OK(put("\xff\xfe bytes", "x"));
+	OK(put("\xc3\xa4\xe4\xb8\xad", "x"));
+	OK(put("-dash", "x"));
+	OK(put(".hidden", "x"));
+	EQ(7, n_entries("."));
+	OK(unlink("with space\tand\nnewline"));
+	OK(unlink("\xff\xfe bytes"));
+	OK(unlink("\xc3\xa4\xe4\xb8\xad"));
+	OK(unlink("-dash"));
+	OK(unlink(".hidden"));
+}
+
+void test_dirs(void)
+{
+	char byte;
+	int fd;
+
+	OK(mkdir("d", 0750));
+	ERR(EEXIST, mkdir("d", 0755));
+	ERR(ENOENT, mkdir("no/d", 0755));
+	EQ(S_IFDIR | 0750, look("d").st_mode);
+	OK(put("f", ""));
+	ERR(EEXIST, mkdir("f", 0755));
+	ERR(ENOTDIR, mkdir("f/d", 0755));
+	ERR(ENOTDIR, open("f/x", O_RDONLY));
+	ERR(ENOTDIR, rmdir("f"));
+	ERR(EISDIR, unlink("d"));
+	ERR(EISDIR, open("d", O_WRONLY));
+	ERR(EISDIR, open("d", O_RDWR));
+	ERR(ENOTDIR, open("f", O_RDONLY | O_DIRECTORY));
+	ERR(ENOENT, rmdir("no"));
+	ERR(EINVAL, rmdir("d/."));
+	ERR(ENOTEMPTY, rmdir("d/.."));
+	fd = open("d", O_RDONLY | O_DIRECTORY);
+	ERR(EISDIR, read(fd, &byte, 1));
+	OK(mkdirat(fd, "sub", 0755));
+	TRUE(exists("d/sub"));
+	ERR(ENOTEMPTY, rmdir("d"));
+	OK(unlinkat(fd, "sub", AT_REMOVEDIR));
+	OK(fsync(fd));
+	OK(fchdir(fd));
+	OK(put("inside", "1"));
+	OK(chdir(".."));
+	TRUE(has("d/inside", "1"));
+	OK(unlinkat(fd, "inside", 0));
+	OK(close(fd));
+	/* link count of a directory: two and its directories, or always one */
+	EQ(0, (look("d").st_nlink - 1) & ~1U);
+	check_names();
+	check_listing();
 	EQ(0, n_entries("d"));
 	OK(rmdir("d"));
 	OK(unlink("f"));
-	/* depth */
-	name[0] = '\0';
-	for (int i = 0; i < 60; i++) {
-		strcat(name, i ? "/dd" : "dd");
-		if (mkdir(name, 0755) < 0)
-			TRUE(!"a deep directory");
-	}
-	strcat(name, "/f");
-	OK(put(name, "deep"));
-	TRUE(has(name, "deep"));
-	OK(unlink(name));
-	name[strlen(name) - 2] = '\0';
-	while (*name) {
-		char *slash = strrchr(name, '/');
-
-		if (rmdir(name) < 0)
-			TRUE(!"a deep directory is removed");
-		*(slash ? slash : name) = '\0';
-	}
-	EQ(0, n_entries("."));
+	check_depth();
 }
