@@ -184,9 +184,8 @@ int incr_branch_delete(struct incr_store *st, uint64_t dataset_id,
 		return r;
 	r = store_begin_append(st, &lock, err);
 	if (r == 0) {
-		r = store_find_branch(st, dataset_id, name, &storage, &b, err);
-		if (r == 0)
-			r = store_check_no_open(&b, 0, err);
+		r = store_find_free_branch(st, dataset_id, name, &storage, &b,
+					   err);
 		if (r == 0 && buf_put_varint(&payload, b.fact.id) < 0)
 			r = incr_fail_nomem(err);
 		if (r == 0)
@@ -206,10 +205,8 @@ static int reset_locked(struct incr_store *st, uint64_t dataset_id,
 	struct fact_reset f = { .to = to };
 	struct state_branch b = { 0 };
 	struct state_txn t = { 0 };
-	int r = store_find_branch(st, dataset_id, name, &storage, &b, err);
+	int r = store_find_free_branch(st, dataset_id, name, &storage, &b, err);
 
-	if (r == 0)
-		r = store_check_no_open(&b, 0, err);
 	if (r == 0)
 		r = check_point(st, dataset_id, to, &txn_storage, &t, err);
 	if (r < 0)

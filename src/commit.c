@@ -62,8 +62,8 @@ int commit_find_branch(struct incr_store *st,
 {
 	struct incr_error why = INCR_ERROR_INIT;
 	bool is_main = !options->branch || !strcmp(options->branch, "main");
-	int r = store_find_branch(st, options->dataset_id, options->branch,
-				  storage, out, &why);
+	int r = store_find_free_branch(st, options->dataset_id, options->branch,
+				       storage, out, &why);
 
 	if (r == INCR_E_NOTFOUND && is_main &&
 	    !strcmp(why.word, "no-such-branch")) {
@@ -72,8 +72,8 @@ int commit_find_branch(struct incr_store *st,
 				       &why);
 		if (r == 0 || r == INCR_E_EXISTS) {
 			incr_error_release(&why);
-			r = store_find_branch(st, options->dataset_id, "main",
-					      storage, out, &why);
+			r = store_find_free_branch(st, options->dataset_id,
+						   "main", storage, out, &why);
 		}
 	}
 	return incr_fail_with(err, r, &why);
@@ -256,10 +256,9 @@ static int commit_once(struct incr_store *st,
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch,
-				      &storage, &branch, err);
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
+		r = store_find_free_branch(st, options->dataset_id,
+					   options->branch, &storage, &branch,
+					   err);
 	if (r < 0)
 		return r;
 	item->branch_id = branch.fact.id;
@@ -323,8 +322,6 @@ int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
 		r = commit_fill_texts(st, options, &texts, &item, err);
 	if (r == 0)
 		r = commit_find_branch(st, options, &storage, &branch, err);
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)
 		r = store_lock_branch(st, &branch, false, &lock, err);
 	if (r == 0) {

@@ -71,7 +71,7 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
 void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 			   bool drops_unchanged, struct ingest_options *out);
 
-/* The branch that options name; a missing main is made. */
+/* The branch that options name, if nothing holds it; a missing main is made. */
 int commit_find_branch(struct incr_store *st,
 		       const struct incr_txn_options *options,
 		       struct buf *storage, struct state_branch *out,

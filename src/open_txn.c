@@ -73,11 +73,9 @@ static int append_opened(struct incr_store *st,
 			      .pairs = item->pairs,
 			      .manifest = text_of(NULL) };
 	struct state_branch branch;
-	int r = store_find_branch(st, options->dataset_id, options->branch,
-				  &storage, &branch, err);
+	int r = store_find_free_branch(st, options->dataset_id, options->branch,
+				       &storage, &branch, err);
 
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
 	/* nothing else can move the branch while the transaction is open */
 	if (r == 0 && options->has_expect && branch.head != options->expect)
 		r = commit_branch_moved(options->expect, branch.head, err);
@@ -117,8 +115,6 @@ int incr_txn_begin(struct incr_store *st,
 		r = commit_fill_texts(st, options, &texts, &item, err);
 	if (r == 0)
 		r = commit_find_branch(st, options, &storage, &branch, err);
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
 	if (r == 0)
 		r = store_lock_branch(st, &branch, true, &branch_lock, err);
 	if (r == 0) {

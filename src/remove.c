@@ -187,10 +187,9 @@ static int remove_locked(struct incr_store *st,
 	int r = store_catch_up(st, err);
 
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch,
-				      &storage, &branch, err);
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
+		r = store_find_free_branch(st, options->dataset_id,
+					   options->branch, &storage, &branch,
+					   err);
 	if (r == 0)
 		r = incr_view_open(st, options->dataset_id, branch.head,
 				   &m.view, err);
@@ -225,10 +224,9 @@ int incr_remove(struct incr_store *st, const struct incr_txn_options *options,
 	if (r == 0)
 		r = commit_fill_texts(st, options, &texts, &item, err);
 	if (r == 0)
-		r = store_find_branch(st, options->dataset_id, options->branch,
-				      &storage, &branch, err);
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
+		r = store_find_free_branch(st, options->dataset_id,
+					   options->branch, &storage, &branch,
+					   err);
 	/* exclusive: a commit in between would make the list of paths wrong */
 	if (r == 0)
 		r = store_lock_branch(st, &branch, true, &lock, err);

@@ -506,6 +506,15 @@ int store_check_no_open(const struct state_branch *branch, uint64_t but,
 	return INCR_E_CONFLICT;
 }
 
+int store_find_free_branch(struct incr_store *st, uint64_t dataset_id,
+			   const char *name, struct buf *storage,
+			   struct state_branch *out, struct incr_error *err)
+{
+	int r = store_find_branch(st, dataset_id, name, storage, out, err);
+
+	return r == 0 ? store_check_no_open(out, 0, err) : r;
+}
+
 int store_manifest(struct incr_store *st, const struct state_txn *txn,
 		   struct manifest_source *out, struct incr_error *err)
 {

@@ -99,6 +99,10 @@ int store_lock_branch(struct incr_store *st, const struct state_branch *branch,
 /* INCR_E_CONFLICT "open-transaction" when the branch has one other than @but. */
 int store_check_no_open(const struct state_branch *branch, uint64_t but,
 			struct incr_error *err);
+/* Both: the branch, when nothing holds it. */
+int store_find_free_branch(struct incr_store *st, uint64_t dataset_id,
+			   const char *name, struct buf *storage,
+			   struct state_branch *out, struct incr_error *err);
 /* The manifest of a committed transaction, read from its log record. */
 int store_manifest(struct incr_store *st, const struct state_txn *txn,
 		   struct manifest_source *out, struct incr_error *err);

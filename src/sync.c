@@ -500,11 +500,9 @@ static int try_once(struct incr_store *st,
 
 	*result = (struct incr_sync_result){ 0 };
 	if (r == 0)
-		r = store_find_branch(st, options->txn.dataset_id,
-				      options->txn.branch, &storage, &branch,
-				      err);
-	if (r == 0)
-		r = store_check_no_open(&branch, 0, err);
+		r = store_find_free_branch(st, options->txn.dataset_id,
+					   options->txn.branch, &storage,
+					   &branch, err);
 	if (r == 0)
 		r = incr_view_open(st, options->txn.dataset_id, branch.head,
 				   &s.view, err);
@@ -545,11 +543,7 @@ static int sync_locked(struct incr_store *st,
 			incr_error_release(&why);
 			continue;
 		}
-		if (r < 0 && err)
-			*err = why;
-		else
-			incr_error_release(&why);
-		return r;
+		return incr_fail_with(err, r, &why);
 	}
 }
 
