@@ -57,14 +57,6 @@ int buf_put_u8(struct buf *b, uint8_t v)
 	return buf_put(b, &v, 1);
 }
 
-int buf_put_u16(struct buf *b, uint16_t v)
-{
-	uint8_t bytes[2];
-
-	put_u16(bytes, v);
-	return buf_put(b, bytes, sizeof(bytes));
-}
-
 int buf_put_u32(struct buf *b, uint32_t v)
 {
 	uint8_t bytes[4];

@@ -23,7 +23,6 @@ void buf_release(struct buf *b);
 int buf_reserve(struct buf *b, size_t extra);
 int buf_put(struct buf *b, const void *data, size_t size);
 int buf_put_u8(struct buf *b, uint8_t v);
-int buf_put_u16(struct buf *b, uint16_t v);
 int buf_put_u32(struct buf *b, uint32_t v);
 int buf_put_u64(struct buf *b, uint64_t v);
 int buf_put_varint(struct buf *b, uint64_t v);

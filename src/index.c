@@ -12,21 +12,15 @@
 #include "error.h"
 #include "index_files.h"
 
-void index_sources_unref(struct index_sources *s)
+void index_sources_free(struct index_sources *s)
 {
-	if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
+	if (!s)
 		return;
 	for (size_t i = 0; i < s->n; i++) {
 		memtable_unref(s->items[i].memtable);
 		table_unref(s->items[i].table);
 	}
 	free(s);
-}
-
-struct index_sources *index_sources_ref(struct index_sources *s)
-{
-	__atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
-	return s;
 }
 
 int index_sources_iter_one(struct index_sources *s, size_t idx,
@@ -258,7 +252,6 @@ static struct index_sources *sources_now(struct index *ix)
 
 	if (!s)
 		return NULL;
-	s->refs = 1;
 	s->index = ix;
 	if (memtable_n_entries(ix->active))
 		s->items[s->n++].memtable = memtable_ref(ix->active);
@@ -278,7 +271,7 @@ int index_iter(struct index *ix, struct iter **out_iter, struct incr_error *err)
 		return incr_fail_nomem(err);
 	/* each iterator holds on to what it reads */
 	r = index_sources_iter(s, out_iter, err);
-	index_sources_unref(s);
+	index_sources_free(s);
 	return r;
 }
 
@@ -398,7 +391,7 @@ static size_t choose_frozen(const struct index *ix)
 /* Several short-lived frozen memtables become one, so that a long-lived reader keeps few sources. */
 static int join_frozen(struct index *ix, struct incr_error *err)
 {
-	struct index_sources s = { .refs = 1, .n = choose_frozen(ix) };
+	struct index_sources s = { .n = choose_frozen(ix) };
 	struct memtable *joined;
 	int r;
 
@@ -471,11 +464,6 @@ struct index_counters *index_counters(struct index *ix)
 struct index_position *index_position(struct index *ix)
 {
 	return &ix->position;
-}
-
-const struct index_position *index_checkpoint(const struct index *ix)
-{
-	return &ix->checkpoint;
 }
 
 static void count_memory(const struct index *ix, size_t *out_n,

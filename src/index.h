@@ -30,19 +30,17 @@ struct index_options {
 	void *closure;
 };
 
-/* The sources of one moment; immutable, shared(ref), atomic. */
+/* The sources of one moment; immutable. */
 struct index_sources {
-	unsigned refs;
-	struct index
-		*index; /* borrowed, for index_sources_damaged(); NULL: none */
+	/* borrowed, for index_sources_damaged(); NULL: none */
+	struct index *index;
 	size_t n;
 	struct index_source {
 		struct memtable *memtable; /* one of the two */
 		struct table *table;
 	} items[INDEX_SOURCES_MAX]; /* newest first */
 };
-void index_sources_unref(struct index_sources *s);
-struct index_sources *index_sources_ref(struct index_sources *s);
+void index_sources_free(struct index_sources *s);
 /* Iterator over source @idx alone, and a merge of all. */
 int index_sources_iter_one(struct index_sources *s, size_t idx,
 			   struct iter **out_iter, struct incr_error *err);
@@ -100,7 +98,6 @@ struct index_position {
 	uint64_t last_position, last_hash; /* of the last record; 0: none */
 };
 struct index_position *index_position(struct index *ix);
-const struct index_position *index_checkpoint(const struct index *ix);
 
 /*
  * Write what the memtable holds as a table and a new checkpoint, merge tables

@@ -317,7 +317,6 @@ static int collect_sources(struct index *ix, struct flush *f)
 	f->merged = calloc(1, sizeof(*f->merged));
 	if (!f->merged)
 		return INCR_E_NOMEM;
-	f->merged->refs = 1;
 	for (size_t i = 0; i < ix->n_frozen; i++) {
 		size += memtable_size(ix->frozen[i]);
 		f->merged->items[f->merged->n++].memtable =
@@ -502,7 +501,7 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 	}
 	if (r == INCR_E_CORRUPT)
 		index_note_damage(ix);
-	index_sources_unref(f.merged);
+	index_sources_free(f.merged);
 	return r;
 }
 

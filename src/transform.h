@@ -29,9 +29,6 @@ const struct incr_transform_input *transform_input(
 const struct incr_transform_output *transform_output(
 	const struct incr_transform *t, const char *alias);
 
-/* The spelling of an alias in the environment: upper case, '-' as '_'. @out holds the alias and a NUL. */
-void transform_alias_variable(const char *alias, char *out, size_t out_size);
-
 /*
  * Do two build records hold the same ranges of the same inputs (R78)?  Aliases,
  * datasets, view starts and read ends are compared, in any order.

@@ -18,15 +18,6 @@ static char variable_char(char c)
 	return c == '-' ? '_' : c;
 }
 
-void transform_alias_variable(const char *alias, char *out, size_t out_size)
-{
-	size_t n = 0;
-
-	for (; alias[n] && n + 1 < out_size; n++)
-		out[n] = variable_char(alias[n]);
-	out[n] = '\0';
-}
-
 static bool same_variable(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++)

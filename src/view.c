@@ -23,7 +23,7 @@ void incr_view_unref(struct incr_view *v)
 {
 	if (!v || __atomic_sub_fetch(&v->refs, 1, __ATOMIC_ACQ_REL))
 		return;
-	index_sources_unref(v->sources);
+	index_sources_free(v->sources);
 	lineage_release(&v->lineage);
 	free(v);
 }
@@ -118,7 +118,6 @@ int view_new_changes(struct incr_view *like, struct memtable *m,
 		free(s);
 		return incr_fail_nomem(err);
 	}
-	s->refs = 1;
 	s->n = 1;
 	s->items[0].memtable = memtable_ref(m);
 	v->refs = 1;

@@ -113,7 +113,7 @@ static void test_index__random_puts_deletes_flushes__equals_array(void)
 			/* as a view does */
 			CHECK_OK(index_freeze(ix, &s, NULL));
 			CHECK(s->n <= INDEX_SOURCES_MAX);
-			index_sources_unref(s);
+			index_sources_free(s);
 		}
 		ix->position.position = i;
 		if (!store_kit_random(&random, 300))

@@ -211,14 +211,6 @@ static void test_transform_check__bad_names__refused(void)
 	CHECK_ERR(INCR_E_INVALID, transform_check(&s.t, NULL));
 }
 
-static void test_transform_alias_variable__spells_for_environment(void)
-{
-	char out[65];
-
-	transform_alias_variable("a-B_c9", out, sizeof(out));
-	CHECK_STR_EQ("A_B_C9", out);
-}
-
 static void test_transform_copy__owns_all(void)
 {
 	struct incr_transform copy;
@@ -320,7 +312,6 @@ static const struct testing_test tests[] = {
 	TEST(test_transform_check__R139_limit_out_of_range__refused),
 	TEST(test_transform_check__R129_strict_append_replace__refused),
 	TEST(test_transform_check__bad_names__refused),
-	TEST(test_transform_alias_variable__spells_for_environment),
 	TEST(test_transform_copy__owns_all),
 	TEST(test_transform_same_settings__any_difference__shows),
 	TEST(test_plan_same_ranges__R78_Q23_compares_ranges_only),
