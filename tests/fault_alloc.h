@@ -1,6 +1,6 @@
 /*
  * Allocations of the code under test: counted, and one of them refused.  For
- * programs that are linked with FAULT_ALLOC_LDFLAGS, which send malloc() and
+ * programs that are linked with fault_ldflags, which send malloc() and
  * its kin, and the few other calls that need memory, through here.
  */
 #ifndef INCR_FAULT_ALLOC_H

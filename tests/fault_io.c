@@ -160,9 +160,8 @@ static const char *run_one(struct sweep *s, const struct one *c,
 			   struct fault_table *t, struct fault_run *run)
 {
 	const struct fault_workload *w = s->workload;
-	const char *wrong, *then = NULL;
+	const char *wrong, *then = NULL, *leak;
 	bool has_after = false;
-	long n_live;
 	int r = 0;
 
 	fault_run_init(run, w, s->base);
@@ -191,16 +190,9 @@ static const char *run_one(struct sweep *s, const struct one *c,
 		then = judge_handle(s, c, t, run,
 				    incr_store_is_readonly(run->st),
 				    &has_after);
-	incr_store_close(run->st);
-	run->st = NULL;
-	n_live = fault_alloc.n_live;
-	fault_alloc_stop();
+	leak = fault_close(run);
 	if (!wrong)
-		wrong = then;
-	if (!wrong && n_live != 0)
-		wrong = "memory leaks";
-	if (!wrong && sim_n_open(run->sim) != 0)
-		wrong = "descriptors leak";
+		wrong = then ? then : leak;
 	if (!wrong)
 		wrong = judge_disk(s, run, r < 0, has_after);
 	return wrong;

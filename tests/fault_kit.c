@@ -454,6 +454,19 @@ void fault_run_init(struct fault_run *run, const struct fault_workload *w,
 		fail_sync(run->sim);
 }
 
+const char *fault_close(struct fault_run *run)
+{
+	long n_live;
+
+	incr_store_close(run->st);
+	run->st = NULL;
+	n_live = fault_alloc.n_live;
+	fault_alloc_stop();
+	if (n_live != 0)
+		return "memory leaks";
+	return sim_n_open(run->sim) != 0 ? "descriptors leak" : NULL;
+}
+
 void fault_run_release(struct fault_run *run)
 {
 	incr_store_close(run->st);

@@ -45,6 +45,8 @@ struct sim *fault_base(void);
 void fault_run_init(struct fault_run *run, const struct fault_workload *w,
 		    struct sim *base);
 void fault_run_release(struct fault_run *run);
+/* Close the store, and count allocations no more. NULL, or what leaks. */
+const char *fault_close(struct fault_run *run);
 /* The texts of a run without faults, in @out_clean. */
 void fault_run_clean(const struct fault_workload *w, struct sim *base,
 		     struct fault_run *out_clean);

@@ -77,10 +77,9 @@ static const char *judge_handle(struct fault_run *run, bool *out_has_after)
 static const char *run_one(struct sweep *s, struct fault_run *run, long at,
 			   bool for_good)
 {
-	const char *wrong, *then = NULL;
+	const char *wrong, *then = NULL, *leak;
 	struct fault_table t;
 	bool has_after = false;
-	long n_live;
 	int r = start(s, run, &t);
 
 	if (r < 0)
@@ -98,16 +97,9 @@ static const char *run_one(struct sweep *s, struct fault_run *run, long at,
 				      &run->acks[run->n_acks - 1]);
 		fault_alloc.n_live--; /* the text itself stays */
 	}
-	incr_store_close(run->st);
-	run->st = NULL;
-	n_live = fault_alloc.n_live;
-	fault_alloc_stop();
+	leak = fault_close(run);
 	if (!wrong)
-		wrong = then;
-	if (!wrong && n_live != 0)
-		wrong = "memory leaks";
-	if (!wrong && sim_n_open(run->sim) != 0)
-		wrong = "descriptors leak";
+		wrong = then ? then : leak;
 	if (!wrong)
 		wrong = fault_check(run->sim, &s->clean, run, r < 0, has_after);
 	if (fault_alloc.n_failed && r == 0)

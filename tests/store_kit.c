@@ -177,6 +177,16 @@ int store_kit_put(struct store_kit *k, uint64_t txn, const char *path,
 	return r;
 }
 
+uint64_t store_kit_begin(struct store_kit *k, enum incr_txn_type type)
+{
+	struct incr_txn_options options = { .dataset_id = k->dataset,
+					    .type = type };
+	uint64_t number = 0;
+
+	CHECK_OK(incr_txn_begin(k->st, &options, &number, store_kit_err(k)));
+	return number;
+}
+
 uint64_t store_kit_head(struct store_kit *k, const char *branch)
 {
 	struct incr_branch_info info;

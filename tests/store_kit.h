@@ -41,6 +41,8 @@ uint64_t store_kit_commit(struct store_kit *k, enum incr_txn_type type,
 int store_kit_commit_with(struct store_kit *k,
 			  const struct incr_txn_options *options,
 			  const char *files, uint64_t *out_number);
+/* Open a transaction on main: its number. */
+uint64_t store_kit_begin(struct store_kit *k, enum incr_txn_type type);
 /* One file of an OPEN transaction. */
 int store_kit_put(struct store_kit *k, uint64_t txn, const char *path,
 		  const char *content, bool overwrites);

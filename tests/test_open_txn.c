@@ -11,16 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static uint64_t begin(struct store_kit *k, enum incr_txn_type type)
-{
-	struct incr_txn_options options = { .dataset_id = k->dataset,
-					    .type = type };
-	uint64_t number = 0;
-
-	CHECK_OK(incr_txn_begin(k->st, &options, &number, store_kit_err(k)));
-	return number;
-}
-
 static int commit(struct store_kit *k, uint64_t txn)
 {
 	return incr_txn_commit(k->st, txn, false, NULL, store_kit_err(k));
@@ -127,7 +117,7 @@ static void test_txn__reopened_between__keeps_what_was_staged(void)
 
 	REQUIRE(store_kit_init(&k));
 	store_kit_commit(&k, INCR_APPEND, NULL, "a=1 d/x=1 d/y=1");
-	txn = begin(&k, INCR_UPDATE);
+	txn = store_kit_begin(&k, INCR_UPDATE);
 	CHECK_OK(store_kit_put(&k, txn, "a", "2", false));
 	CHECK_OK(store_kit_reopen(&k));
 	CHECK_OK(store_kit_put(&k, txn, "n/e/w", "2", false));
@@ -137,7 +127,7 @@ static void test_txn__reopened_between__keeps_what_was_staged(void)
 	CHECK_STR_EQ("a=2@t2 d/x=1@t1 d/y=1@t1 n/e/w=2@t2",
 		     store_kit_view(&k, txn));
 	CHECK(!n_spooled(&k, txn));
-	txn = begin(&k, INCR_DELETE);
+	txn = store_kit_begin(&k, INCR_DELETE);
 	CHECK_OK(take_out(&k, txn, "d"));
 	CHECK_OK(store_kit_reopen(&k));
 	CHECK_OK(take_out(&k, txn, "d/x"));
@@ -153,7 +143,7 @@ static void test_txn_abort__drops_what_was_staged(void)
 	uint64_t txn;
 
 	REQUIRE(store_kit_init(&k));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "a", "1", false));
 	CHECK(n_spooled(&k, txn));
 	CHECK_OK(incr_txn_abort(k.st, txn, NULL));
@@ -169,7 +159,7 @@ static void test_txn_commit__collision__keeps_what_was_staged(void)
 
 	REQUIRE(store_kit_init(&k));
 	store_kit_commit(&k, INCR_APPEND, NULL, "a=1");
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "a", "2", false));
 	CHECK_OK(store_kit_put(&k, txn, "b", "2", false));
 	CHECK_ERR(INCR_E_CONFLICT, commit(&k, txn));
@@ -189,7 +179,7 @@ static void test_txn_commit__update__leaves_out_or_rewrites(void)
 	REQUIRE(store_kit_init(&k));
 	store_kit_commit(&k, INCR_APPEND, NULL, "a=1 b=1");
 	for (int rewrites = 0; rewrites < 2; rewrites++) {
-		txn = begin(&k, INCR_UPDATE);
+		txn = store_kit_begin(&k, INCR_UPDATE);
 		CHECK_OK(store_kit_put(&k, txn, "a", "1", false));
 		CHECK_OK(incr_txn_commit(k.st, txn, rewrites, NULL, NULL));
 		CHECK_STR_EQ(rewrites ? "a=1@t3 b=1@t1" : "a=1@t1 b=1@t1",
@@ -204,7 +194,7 @@ static void test_txn_put__paths_in_each_others_way__are_refused(void)
 	uint64_t txn;
 
 	REQUIRE(store_kit_init(&k));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "a/b/c", "1", false));
 	CHECK_ERR(INCR_E_CONFLICT, store_kit_put(&k, txn, "a", "1", false));
 	CHECK_STR_EQ("path-conflict", k.err.word);
@@ -237,7 +227,7 @@ static void test_txn_put__sources__regular_files_with_their_mode(void)
 	CHECK_INT_EQ(0, chmod(file, 0750));
 	CHECK_INT_EQ(0, symlink("file", link));
 	CHECK_INT_EQ(0, mkfifo(fifo, 0666));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(put_file(&k, txn, "to/here", file));
 	CHECK_ERR(INCR_E_INVALID, put_file(&k, txn, "x", link));
 	CHECK_ERR(INCR_E_INVALID, put_file(&k, txn, "x", fifo));
@@ -266,7 +256,7 @@ static void test_txn_put__by_4_processes__all_are_staged(void)
 	int status;
 
 	REQUIRE(store_kit_init(&k));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	fflush(NULL);
 	for (int i = 0; i < 4; i++) {
 		pids[i] = fork();
@@ -308,7 +298,7 @@ static void test_txn_commit__twice_at_once__one_wins(void)
 	int status, n_won = 0;
 
 	REQUIRE(store_kit_init(&k));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "a", "1", false));
 	fflush(NULL);
 	for (int i = 0; i < 4; i++) {

@@ -37,16 +37,6 @@ static void check_refused(struct store_kit *k, const char *branch,
 	k->err = err;
 }
 
-static uint64_t begin(struct store_kit *k, enum incr_txn_type type)
-{
-	struct incr_txn_options options = { .dataset_id = k->dataset,
-					    .type = type };
-	uint64_t number = 0;
-
-	CHECK_OK(incr_txn_begin(k->st, &options, &number, store_kit_err(k)));
-	return number;
-}
-
 static int txn_commit(struct store_kit *k, uint64_t txn)
 {
 	return incr_txn_commit(k->st, txn, false, NULL, store_kit_err(k));
@@ -82,9 +72,9 @@ static void test_R1_closed_transactions_do_not_move(void)
 	uint64_t committed, aborted;
 
 	REQUIRE(store_kit_init(&k));
-	committed = begin(&k, INCR_APPEND);
+	committed = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(txn_commit(&k, committed));
-	aborted = begin(&k, INCR_APPEND);
+	aborted = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(txn_abort(&k, aborted));
 	CHECK_ERR(INCR_E_CONFLICT, txn_commit(&k, committed));
 	CHECK_STR_EQ("not-open", k.err.word);
@@ -103,7 +93,7 @@ static void test_R2_staged_is_in_no_view(void)
 
 	REQUIRE(store_kit_init(&k));
 	head = COMMIT(SNAPSHOT, "a=1");
-	txn = begin(&k, INCR_UPDATE);
+	txn = store_kit_begin(&k, INCR_UPDATE);
 	CHECK_OK(store_kit_put(&k, txn, "a", "2", false));
 	CHECK_INT_EQ(head, store_kit_head(&k, NULL));
 	CHECK_STR_EQ("a=1@t1", store_kit_view(&k, head));
@@ -124,7 +114,7 @@ static void test_R3_one_open_transaction_a_branch(void)
 	uint64_t txn, other;
 
 	REQUIRE(store_kit_init(&k));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	options.dataset_id = k.dataset;
 	CHECK_ERR(INCR_E_CONFLICT,
 		  incr_txn_begin(k.st, &options, &other, store_kit_err(&k)));
@@ -146,7 +136,7 @@ static void test_R4_open_transaction_is_newest(void)
 
 	REQUIRE(store_kit_init(&k));
 	before = COMMIT(APPEND, "a=1");
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK(txn > before);
 	REQUIRE_OK(incr_branch_find(k.st, k.dataset, "main", &info, NULL));
 	CHECK_INT_EQ(txn, info.open_txn);
@@ -180,7 +170,7 @@ static void test_R5_transactions_of_a_branch_are_ordered(void)
 	CHECK_OK(make_branch(&k, "b", 1));
 	COMMIT_ON("b", APPEND, "b=1");
 	COMMIT(APPEND, "c=1");
-	CHECK_OK(txn_abort(&k, begin(&k, INCR_APPEND)));
+	CHECK_OK(txn_abort(&k, store_kit_begin(&k, INCR_APPEND)));
 	COMMIT(APPEND, "d=1");
 	CHECK_OK(incr_txn_log(k.st, store_kit_head(&k, NULL), 0, note_number,
 			      text, NULL));
@@ -203,7 +193,7 @@ static void test_R6_type_is_declared_and_kept(void)
 
 	REQUIRE(store_kit_init(&k));
 	for (size_t i = 0; i < 4; i++) {
-		txn = begin(&k, types[i]);
+		txn = store_kit_begin(&k, types[i]);
 		CHECK_OK(txn_commit(&k, txn));
 		REQUIRE_OK(incr_txn_find(k.st, txn, &info, NULL));
 		CHECK_INT_EQ(types[i], info.type);
@@ -321,7 +311,7 @@ static void test_R13_removal_by_path_or_directory(void)
 	CHECK_STR_EQ("a=1@t1 d.x=1@t1 d0=1@t1 e=1@t1",
 		     store_kit_view(&k, COMMIT(DELETE, "d")));
 	COMMIT(APPEND, "d/x=3 d/w=3");
-	txn = begin(&k, INCR_DELETE);
+	txn = store_kit_begin(&k, INCR_DELETE);
 	/* a missing path is ignored */
 	CHECK_OK(incr_txn_remove(k.st, txn, "missing", store_kit_err(&k)));
 	CHECK_OK(incr_txn_remove(k.st, txn, "a", store_kit_err(&k)));
@@ -341,7 +331,7 @@ static void test_R14_writes_and_deletes_do_not_mix(void)
 
 	REQUIRE(store_kit_init(&k));
 	COMMIT(APPEND, "a=1");
-	txn = begin(&k, INCR_UPDATE);
+	txn = store_kit_begin(&k, INCR_UPDATE);
 	CHECK_ERR(INCR_E_INVALID,
 		  incr_txn_remove(k.st, txn, "a", store_kit_err(&k)));
 	CHECK_STR_EQ("committed-path", k.err.word);
@@ -354,7 +344,7 @@ static void test_R14_writes_and_deletes_do_not_mix(void)
 	CHECK_OK(store_kit_put(&k, txn, "b", "3", false));
 	CHECK_OK(txn_commit(&k, txn));
 	CHECK_STR_EQ("a=1@t1 b=3@t2", store_kit_view(&k, txn));
-	txn = begin(&k, INCR_DELETE);
+	txn = store_kit_begin(&k, INCR_DELETE);
 	CHECK_ERR(INCR_E_INVALID, store_kit_put(&k, txn, "x", "1", false));
 	CHECK_OK(txn_abort(&k, txn));
 	/* nor by the back door */
@@ -379,7 +369,7 @@ static void test_R15_same_path_twice_needs_overwrite(void)
 	uint64_t txn;
 
 	REQUIRE(store_kit_init(&k));
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "a", "1", false));
 	CHECK_ERR(INCR_E_CONFLICT, store_kit_put(&k, txn, "a", "2", false));
 	CHECK_STR_EQ("already-staged", k.err.word);
@@ -403,7 +393,7 @@ static void test_R16_empty_transactions_count(void)
 	CHECK_STR_EQ("a=@t2", store_kit_view(&k, COMMIT(APPEND, "a")));
 	COMMIT(UPDATE, "");
 	COMMIT(DELETE, "");
-	txn = begin(&k, INCR_UPDATE);
+	txn = store_kit_begin(&k, INCR_UPDATE);
 	CHECK_OK(txn_commit(&k, txn));
 	CHECK_INT_EQ(5, store_kit_head(&k, NULL));
 	CHECK_STR_EQ("a=@t2", store_kit_view(&k, txn));
@@ -498,8 +488,8 @@ static void test_R20_a_crash_before_commit_changes_nothing(void)
 	if (pid == 0) {
 		/* dies with all it holds */
 		if (store_kit_reopen(&k) == 0 &&
-		    store_kit_put(&k, begin(&k, INCR_APPEND), "b", "1",
-				  false) == 0)
+		    store_kit_put(&k, store_kit_begin(&k, INCR_APPEND), "b",
+				  "1", false) == 0)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
@@ -538,7 +528,7 @@ static void test_R21_no_file_and_directory_of_one_name(void)
 	check_refused(&k, NULL, INCR_UPDATE, "g/h=1", INCR_E_CONFLICT,
 		      "path-conflict");
 	/* staged */
-	txn = begin(&k, INCR_UPDATE);
+	txn = store_kit_begin(&k, INCR_UPDATE);
 	CHECK_OK(store_kit_put(&k, txn, "x", "1", false));
 	CHECK_ERR(INCR_E_CONFLICT, txn_commit(&k, txn));
 	CHECK_STR_EQ("path-conflict", k.err.word);
@@ -693,7 +683,7 @@ static void test_R30_branch_beside_an_open_transaction(void)
 
 	REQUIRE(store_kit_init(&k));
 	COMMIT(APPEND, "a=1");
-	txn = begin(&k, INCR_APPEND);
+	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "b", "1", false));
 	CHECK_ERR(INCR_E_CONFLICT, make_branch(&k, "x", txn));
 	CHECK_OK(make_branch(&k, "child", 1));
@@ -792,7 +782,7 @@ static void test_R37_rollback_to_committed_only(void)
 
 	REQUIRE(store_kit_init(&k));
 	COMMIT(APPEND, "a=1");
-	aborted = begin(&k, INCR_APPEND);
+	aborted = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(txn_abort(&k, aborted));
 	CHECK_ERR(INCR_E_CONFLICT, reset(&k, "main", aborted));
 	CHECK_ERR(INCR_E_NOTFOUND, reset(&k, "main", 77));
