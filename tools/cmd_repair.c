@@ -89,13 +89,7 @@ static int note_finding(void *closure, const struct incr_finding *finding)
 {
 	struct walk *walk = closure;
 
-	if (walk->findings) {
-		(void)json_array_append_new(walk->findings,
-					    finding_json(finding));
-		return 0;
-	}
-	progress_clear(&walk->progress);
-	finding_print(finding);
+	finding_out(walk->findings, &walk->progress, finding);
 	return 0;
 }
 

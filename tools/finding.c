@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-json_t *finding_json(const struct incr_finding *finding)
+static json_t *finding_json(const struct incr_finding *finding)
 {
 	json_t *json = json_object();
 
@@ -27,7 +27,7 @@ json_t *finding_json(const struct incr_finding *finding)
 	return json;
 }
 
-void finding_print(const struct incr_finding *finding)
+static void finding_print(const struct incr_finding *finding)
 {
 	printf("%s: %s at byte %" PRIu64, finding->word,
 	       finding->file ? finding->file : "?", finding->off);
@@ -40,4 +40,15 @@ void finding_print(const struct incr_finding *finding)
 		out_quoted(finding->path, finding->path_length);
 	}
 	printf(": %s\n", finding->message ? finding->message : "damaged");
+}
+
+void finding_out(json_t *findings, struct progress *progress,
+		 const struct incr_finding *finding)
+{
+	if (findings) {
+		(void)json_array_append_new(findings, finding_json(finding));
+	} else {
+		progress_clear(progress);
+		finding_print(finding);
+	}
 }

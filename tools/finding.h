@@ -6,10 +6,12 @@
 
 #include "incr.h"
 
+#include "progress.h"
+
 #include <jansson.h>
 
-/* One line on stdout. */
-void finding_print(const struct incr_finding *finding);
-json_t *finding_json(const struct incr_finding *finding); /* new reference */
+/* Into the array @findings, or, if that is NULL, as one line on stdout. */
+void finding_out(json_t *findings, struct progress *progress,
+		 const struct incr_finding *finding);
 
 #endif
