@@ -25,18 +25,16 @@ write_some() {
 }
 # A writer that is killed again and again; its numbers are its own.
 be_killed() {
-	local pid n=0
+	local n=0
 	mkdir -p killed/killed
 	while [ ! -e stop ]; do
 		n=$((n + 1))
 		for f in a b c; do
 			echo "$n" >"killed/killed/$f"
 		done
-		"$INCRCTL" commit d killed --type update -q 2>/dev/null &
-		pid=$!
-		sleep "0.0$((RANDOM % 10))"
-		kill -KILL "$pid" 2>/dev/null
-		wait "$pid" 2>/dev/null
+		# timeout, as its child's number cannot be another's by then
+		{ timeout -s KILL "0.0$((RANDOM % 9 + 1))" \
+			"$INCRCTL" commit d killed --type update -q; } 2>/dev/null
 		echo "$n" >kills
 	done
 }
