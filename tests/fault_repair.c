@@ -152,7 +152,7 @@ struct damage {
 
 static uint64_t below(struct damage *d, uint64_t n)
 {
-	return sim_random(&d->seed) % n;
+	return n ? sim_random(&d->seed) % n : 0;
 }
 
 static void damage_pack(struct damage *d, struct sim *sim)
