@@ -1,4 +1,4 @@
-/* The recording file system in memory: live state, calls, and the log of mutations. */
+/* The recording file system in memory: the calls. */
 #include "config.h"
 
 #include "simio.h"
@@ -13,247 +13,9 @@
 
 #include "simio_impl.h"
 
-#define FD_BASE 1000
-
 static struct sim *sim_of(const struct incr_io *io)
 {
 	return io->closure;
-}
-
-/* Out of memory in a test ends the test. */
-void *sim_alloc(void *p, size_t size)
-{
-	p = realloc(p, size ? size : 1);
-	if (!p)
-		abort();
-	return p;
-}
-
-uint64_t sim_random(uint64_t *state)
-{
-	/* splitmix64 */
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
-/* ---- inodes and names ---- */
-
-size_t sim_new_inode(struct sim *sim, enum io_kind kind, uint32_t mode)
-{
-	struct sim_inode *n;
-
-	sim->inodes = sim_alloc(sim->inodes,
-				(sim->n_inodes + 1) * sizeof(*sim->inodes));
-	n = &sim->inodes[sim->n_inodes];
-	*n = (struct sim_inode){ .kind = kind, .mode = mode };
-	n->time = ++sim->clock;
-	return sim->n_inodes++;
-}
-
-struct sim_entry *sim_find_entry(struct sim *sim, size_t dir, const char *name)
-{
-	struct sim_inode *d = &sim->inodes[dir];
-
-	for (size_t i = 0; i < d->n_entries; i++)
-		if (!strcmp(d->entries[i].name, name))
-			return &d->entries[i];
-	return NULL;
-}
-
-void sim_set_entry(struct sim *sim, size_t dir, const char *name, size_t inode)
-{
-	struct sim_inode *d = &sim->inodes[dir];
-	struct sim_entry *e = sim_find_entry(sim, dir, name);
-
-	if (!e) {
-		d->entries = sim_alloc(d->entries, (d->n_entries + 1) *
-							   sizeof(*d->entries));
-		e = &d->entries[d->n_entries++];
-		e->name = strdup(name);
-	}
-	e->inode = inode;
-}
-
-void sim_remove_entry(struct sim *sim, size_t dir, const char *name)
-{
-	struct sim_inode *d = &sim->inodes[dir];
-	struct sim_entry *e = sim_find_entry(sim, dir, name);
-
-	if (!e)
-		return;
-	free(e->name);
-	*e = d->entries[--d->n_entries];
-}
-
-void sim_resize(struct sim_inode *n, size_t size)
-{
-	if (size > n->capacity) {
-		n->capacity = size * 2;
-		n->data = sim_alloc(n->data, n->capacity);
-	}
-	if (size > n->size)
-		memset(n->data + n->size, 0, size - n->size);
-	n->size = size;
-}
-
-void sim_write(struct sim_inode *n, size_t off, const void *data, size_t size)
-{
-	if (off + size > n->size)
-		sim_resize(n, off + size);
-	if (size)
-		memcpy(n->data + off, data, size);
-}
-
-/* ---- descriptors and paths ---- */
-
-static struct sim_fd *fd_of(struct sim *sim, int fd)
-{
-	size_t i = (size_t)(fd - FD_BASE);
-
-	if (fd < FD_BASE || i >= sim->n_fds || !sim->fds[i].is_open)
-		return NULL;
-	return &sim->fds[i];
-}
-
-static int new_fd(struct sim *sim, size_t inode)
-{
-	size_t i = 0;
-
-	while (i < sim->n_fds && sim->fds[i].is_open)
-		i++;
-	if (i == sim->n_fds) {
-		sim->fds = sim_alloc(sim->fds, (i + 1) * sizeof(*sim->fds));
-		sim->n_fds++;
-	}
-	sim->fds[i] = (struct sim_fd){ .is_open = true, .inode = inode };
-	return FD_BASE + (int)i;
-}
-
-/*
- * Follow @path from @dirfd up to its last part: the directory and the name,
- * which is empty for the directory itself.
- */
-static int walk(struct sim *sim, int dirfd, const char *path, size_t *out_dir,
-		char name[NAME_MAX + 1])
-{
-	struct sim_fd *d = dirfd == AT_FDCWD ? NULL : fd_of(sim, dirfd);
-	size_t dir = d ? d->inode : 0;
-
-	if (dirfd != AT_FDCWD && !d && *path != '/')
-		return -EBADF;
-	name[0] = '\0';
-	for (const char *p = path; *p;) {
-		size_t length = strcspn(p, "/");
-
-		if (name[0]) {
-			struct sim_entry *e = sim_find_entry(sim, dir, name);
-
-			if (!e)
-				return -ENOENT;
-			if (sim->inodes[e->inode].kind != IO_DIR)
-				return -ENOTDIR;
-			dir = e->inode;
-			name[0] = '\0';
-		}
-		if (length > NAME_MAX)
-			return -ENAMETOOLONG;
-		/* a tree of known shape: ".." is only asked for the root's own name */
-		if (length && strncmp(p, ".", length) != 0 &&
-		    strncmp(p, "..", length) != 0) {
-			memcpy(name, p, length);
-			name[length] = '\0';
-		}
-		p += length;
-		while (*p == '/')
-			p++;
-	}
-	*out_dir = dir;
-	return 0;
-}
-
-/* The inode at a path, or -errno. */
-static int64_t resolve(struct sim *sim, int dirfd, const char *path)
-{
-	char name[NAME_MAX + 1];
-	struct sim_entry *e;
-	size_t dir;
-	int r = walk(sim, dirfd, path, &dir, name);
-
-	if (r < 0)
-		return r;
-	if (!name[0])
-		return (int64_t)dir;
-	if (sim->inodes[dir].kind != IO_DIR)
-		return -ENOTDIR;
-	e = sim_find_entry(sim, dir, name);
-	return e ? (int64_t)e->inode : -ENOENT;
-}
-
-/* ---- recording ---- */
-
-static struct sim_op *record(struct sim *sim, enum sim_op_kind kind)
-{
-	struct sim_op *op;
-
-	if (!sim->is_recording)
-		return NULL;
-	sim->ops = sim_alloc(sim->ops, (sim->n_ops + 1) * sizeof(*sim->ops));
-	op = &sim->ops[sim->n_ops++];
-	*op = (struct sim_op){ .kind = kind,
-			       .inode = SIZE_MAX,
-			       .dir = SIZE_MAX,
-			       .dir2 = SIZE_MAX,
-			       .durable_at = SIZE_MAX };
-	return op;
-}
-
-static void record_name(struct sim *sim, enum sim_op_kind kind, size_t dir,
-			const char *name, size_t inode)
-{
-	struct sim_op *op = record(sim, kind);
-
-	if (!op)
-		return;
-	op->dir = dir;
-	op->inode = inode;
-	snprintf(op->name, sizeof(op->name), "%s", name);
-}
-
-static void record_write(struct sim *sim, size_t inode, size_t off,
-			 const void *data, size_t size)
-{
-	struct sim_op *op = record(sim, SIM_OP_WRITE);
-
-	if (!op)
-		return;
-	op->inode = inode;
-	op->off = off;
-	op->size = size;
-	op->data = sim_alloc(NULL, size);
-	memcpy(op->data, data, size);
-}
-
-/* A sync: what it covers is durable from the next operation on. */
-static void record_sync(struct sim *sim, size_t inode, bool is_dir)
-{
-	if (!record(sim, SIM_OP_SYNC))
-		return;
-	for (size_t i = 0; i + 1 < sim->n_ops; i++) {
-		struct sim_op *op = &sim->ops[i];
-		bool is_data = op->kind == SIM_OP_WRITE ||
-			       op->kind == SIM_OP_TRUNCATE;
-		bool is_covered = is_dir ?
-					  !is_data && op->kind != SIM_OP_SYNC &&
-						  (op->dir == inode ||
-						   op->dir2 == inode) :
-					  is_data && op->inode == inode;
-
-		if (is_covered && op->durable_at == SIZE_MAX)
-			op->durable_at = sim->n_ops;
-	}
 }
 
 /* ---- the calls ---- */
@@ -277,7 +39,7 @@ static int sim_open_at(const struct incr_io *io, int dirfd, const char *path,
 	int r;
 
 	ENTER(io);
-	r = walk(sim, dirfd, path, &dir, name);
+	r = sim_walk(sim, dirfd, path, &dir, name);
 	if (r < 0)
 		LEAVE(r);
 	if (name[0] && sim->inodes[dir].kind != IO_DIR)
@@ -289,8 +51,8 @@ static int sim_open_at(const struct incr_io *io, int dirfd, const char *path,
 			LEAVE(-ENOENT);
 		inode = sim_new_inode(sim, IO_FILE, mode & 0777);
 		sim_set_entry(sim, dir, name, inode);
-		record_name(sim, SIM_OP_LINK, dir, name, inode);
-		LEAVE(new_fd(sim, inode));
+		sim_record_name(sim, SIM_OP_LINK, dir, name, inode);
+		LEAVE(sim_new_fd(sim, inode));
 	}
 	if (e && flags & O_CREAT && flags & O_EXCL)
 		LEAVE(-EEXIST);
@@ -301,13 +63,13 @@ static int sim_open_at(const struct incr_io *io, int dirfd, const char *path,
 	    sim->inodes[inode].kind == IO_DIR)
 		LEAVE(-EISDIR);
 	if (flags & O_TRUNC) {
-		struct sim_op *op = record(sim, SIM_OP_TRUNCATE);
+		struct sim_op *op = sim_record(sim, SIM_OP_TRUNCATE);
 
 		if (op)
 			op->inode = inode;
 		sim_resize(&sim->inodes[inode], 0);
 	}
-	LEAVE(new_fd(sim, inode));
+	LEAVE(sim_new_fd(sim, inode));
 }
 
 static int sim_close(const struct incr_io *io, int fd)
@@ -315,7 +77,7 @@ static int sim_close(const struct incr_io *io, int fd)
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	if (!f)
 		LEAVE(-EBADF);
 	f->is_open = false;
@@ -348,7 +110,7 @@ static int64_t sim_pread(const struct incr_io *io, int fd, void *data,
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	LEAVE(f ? read_at(sim, f, data, size, off) : (int64_t)-EBADF);
 }
 
@@ -359,7 +121,7 @@ static int64_t sim_read(const struct incr_io *io, int fd, void *data,
 	int64_t n;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	n = f ? read_at(sim, f, data, size, f->off) : (int64_t)-EBADF;
 	if (n > 0)
 		f->off += (uint64_t)n;
@@ -372,12 +134,12 @@ static int64_t sim_pwrite(const struct incr_io *io, int fd, const void *data,
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	if (!f)
 		LEAVE((int64_t)-EBADF);
 	sim_write(&sim->inodes[f->inode], off, data, size);
 	sim->inodes[f->inode].time = ++sim->clock;
-	record_write(sim, f->inode, off, data, size);
+	sim_record_write(sim, f->inode, off, data, size);
 	LEAVE((int64_t)size);
 }
 
@@ -387,11 +149,11 @@ static int sim_truncate(const struct incr_io *io, int fd, uint64_t size)
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	if (!f)
 		LEAVE(-EBADF);
 	sim_resize(&sim->inodes[f->inode], size);
-	op = record(sim, SIM_OP_TRUNCATE);
+	op = sim_record(sim, SIM_OP_TRUNCATE);
 	if (op) {
 		op->inode = f->inode;
 		op->size = size;
@@ -404,10 +166,10 @@ static int sim_fsync(const struct incr_io *io, int fd)
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	if (!f)
 		LEAVE(-EBADF);
-	record_sync(sim, f->inode, sim->inodes[f->inode].kind == IO_DIR);
+	sim_record_sync(sim, f->inode, sim->inodes[f->inode].kind == IO_DIR);
 	LEAVE(0);
 }
 
@@ -422,9 +184,9 @@ static int sim_rename_at(const struct incr_io *io, int from_dirfd,
 	int r;
 
 	ENTER(io);
-	r = walk(sim, from_dirfd, from, &from_dir, from_name);
+	r = sim_walk(sim, from_dirfd, from, &from_dir, from_name);
 	if (r == 0)
-		r = walk(sim, to_dirfd, to, &to_dir, to_name);
+		r = sim_walk(sim, to_dirfd, to, &to_dir, to_name);
 	if (r < 0)
 		LEAVE(r);
 	e = sim_find_entry(sim, from_dir, from_name);
@@ -436,7 +198,7 @@ static int sim_rename_at(const struct incr_io *io, int from_dirfd,
 	inode = e->inode;
 	sim_set_entry(sim, to_dir, to_name, inode);
 	sim_remove_entry(sim, from_dir, from_name);
-	op = record(sim, SIM_OP_RENAME);
+	op = sim_record(sim, SIM_OP_RENAME);
 	if (op) {
 		op->dir = from_dir;
 		op->dir2 = to_dir;
@@ -456,14 +218,14 @@ static int sim_link_at(const struct incr_io *io, int from_dirfd,
 	int r;
 
 	ENTER(io);
-	inode = resolve(sim, from_dirfd, from);
-	r = inode < 0 ? (int)inode : walk(sim, to_dirfd, to, &dir, name);
+	inode = sim_resolve(sim, from_dirfd, from);
+	r = inode < 0 ? (int)inode : sim_walk(sim, to_dirfd, to, &dir, name);
 	if (r < 0)
 		LEAVE(r);
 	if (sim_find_entry(sim, dir, name))
 		LEAVE(-EEXIST);
 	sim_set_entry(sim, dir, name, (size_t)inode);
-	record_name(sim, SIM_OP_LINK, dir, name, (size_t)inode);
+	sim_record_name(sim, SIM_OP_LINK, dir, name, (size_t)inode);
 	LEAVE(0);
 }
 
@@ -472,7 +234,7 @@ static int make(struct sim *sim, int dirfd, const char *path, enum io_kind kind,
 {
 	char name[NAME_MAX + 1];
 	size_t dir, inode;
-	int r = walk(sim, dirfd, path, &dir, name);
+	int r = sim_walk(sim, dirfd, path, &dir, name);
 
 	if (r < 0)
 		return r;
@@ -480,7 +242,7 @@ static int make(struct sim *sim, int dirfd, const char *path, enum io_kind kind,
 		return -EEXIST;
 	inode = sim_new_inode(sim, kind, mode & 0777);
 	sim_set_entry(sim, dir, name, inode);
-	record_name(sim, SIM_OP_LINK, dir, name, inode);
+	sim_record_name(sim, SIM_OP_LINK, dir, name, inode);
 	return 0;
 }
 
@@ -508,7 +270,7 @@ static int sim_unlink_at(const struct incr_io *io, int dirfd, const char *path,
 	int r;
 
 	ENTER(io);
-	r = walk(sim, dirfd, path, &dir, name);
+	r = sim_walk(sim, dirfd, path, &dir, name);
 	if (r < 0)
 		LEAVE(r);
 	e = sim_find_entry(sim, dir, name);
@@ -522,7 +284,7 @@ static int sim_unlink_at(const struct incr_io *io, int dirfd, const char *path,
 	if (sim->inodes[inode].n_entries)
 		LEAVE(-ENOTEMPTY);
 	sim_remove_entry(sim, dir, name);
-	record_name(sim, SIM_OP_UNLINK, dir, name, inode);
+	sim_record_name(sim, SIM_OP_UNLINK, dir, name, inode);
 	LEAVE(0);
 }
 
@@ -538,7 +300,7 @@ static int sim_readdir(const struct incr_io *io, int dirfd, io_readdir_fn fn,
 
 	{
 		ENTER(io);
-		f = fd_of(sim, dirfd);
+		f = sim_fd_of(sim, dirfd);
 		if (!f || sim->inodes[f->inode].kind != IO_DIR)
 			LEAVE(f ? -ENOTDIR : -EBADF);
 		n = sim->inodes[f->inode].n_entries;
@@ -570,7 +332,7 @@ static int sim_stat_at(const struct incr_io *io, int dirfd, const char *path,
 	int64_t inode;
 
 	ENTER(io);
-	inode = resolve(sim, dirfd, path);
+	inode = sim_resolve(sim, dirfd, path);
 	if (inode < 0)
 		LEAVE((int)inode);
 	n = &sim->inodes[inode];
@@ -591,7 +353,7 @@ static int sim_real_path(const struct incr_io *io, const char *path, char *out,
 	int64_t inode;
 
 	ENTER(io);
-	inode = resolve(sim, AT_FDCWD, path);
+	inode = sim_resolve(sim, AT_FDCWD, path);
 	if (inode < 0)
 		LEAVE((int)inode);
 	snprintf(out, size, "%s", path);
@@ -670,7 +432,7 @@ static int sim_set_times(const struct incr_io *io, int fd, int64_t mtime_ns)
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	if (f)
 		sim->inodes[f->inode].time = mtime_ns;
 	LEAVE(f ? 0 : -EBADF);
@@ -681,7 +443,7 @@ static int sim_chmod(const struct incr_io *io, int fd, uint32_t mode)
 	struct sim_fd *f;
 
 	ENTER(io);
-	f = fd_of(sim, fd);
+	f = sim_fd_of(sim, fd);
 	if (f)
 		sim->inodes[f->inode].mode = mode & 07777;
 	LEAVE(f ? 0 : -EBADF);

@@ -1,4 +1,4 @@
-/* The file system in memory: what simio.c and sim_crash.c share. */
+/* The file system in memory: what its parts share. */
 #ifndef INCR_SIMIO_IMPL_H
 #define INCR_SIMIO_IMPL_H
 
@@ -80,5 +80,26 @@ void sim_set_entry(struct sim *sim, size_t dir, const char *name, size_t inode);
 void sim_remove_entry(struct sim *sim, size_t dir, const char *name);
 void sim_resize(struct sim_inode *n, size_t size);
 void sim_write(struct sim_inode *n, size_t off, const void *data, size_t size);
+
+/* NULL: not open. */
+struct sim_fd *sim_fd_of(struct sim *sim, int fd);
+int sim_new_fd(struct sim *sim, size_t inode);
+/*
+ * Follow @path from @dirfd up to its last part: the directory and the name,
+ * which is empty for the directory itself.
+ */
+int sim_walk(struct sim *sim, int dirfd, const char *path, size_t *out_dir,
+	     char name[NAME_MAX + 1]);
+/* The inode at a path, or -errno. */
+int64_t sim_resolve(struct sim *sim, int dirfd, const char *path);
+
+/* Into the log of mutations; NULL when nothing is recorded. */
+struct sim_op *sim_record(struct sim *sim, enum sim_op_kind kind);
+void sim_record_name(struct sim *sim, enum sim_op_kind kind, size_t dir,
+		     const char *name, size_t inode);
+void sim_record_write(struct sim *sim, size_t inode, size_t off,
+		      const void *data, size_t size);
+/* A sync: what it covers is durable from the next operation on. */
+void sim_record_sync(struct sim *sim, size_t inode, bool is_dir);
 
 #endif

@@ -187,6 +187,35 @@ uint64_t store_kit_begin(struct store_kit *k, enum incr_txn_type type)
 	return number;
 }
 
+int store_kit_txn_commit(struct store_kit *k, uint64_t txn)
+{
+	return incr_txn_commit(k->st, txn, false, NULL, store_kit_err(k));
+}
+
+int store_kit_txn_abort(struct store_kit *k, uint64_t txn)
+{
+	return incr_txn_abort(k->st, txn, store_kit_err(k));
+}
+
+int store_kit_make_branch(struct store_kit *k, const char *name, uint64_t at)
+{
+	return incr_branch_create(k->st, k->dataset, name, "main", at,
+				  store_kit_err(k));
+}
+
+int store_kit_reset(struct store_kit *k, const char *name, uint64_t to)
+{
+	return incr_branch_reset(k->st, k->dataset, name, to, store_kit_err(k));
+}
+
+bool store_kit_is_on_path(struct store_kit *k, uint64_t txn, uint64_t head)
+{
+	bool is = false;
+
+	CHECK_OK(incr_txn_is_on_path(k->st, txn, head, &is, store_kit_err(k)));
+	return is;
+}
+
 uint64_t store_kit_head(struct store_kit *k, const char *branch)
 {
 	struct incr_branch_info info;

@@ -43,6 +43,12 @@ int store_kit_commit_with(struct store_kit *k,
 			  const char *files, uint64_t *out_number);
 /* Open a transaction on main: its number. */
 uint64_t store_kit_begin(struct store_kit *k, enum incr_txn_type type);
+int store_kit_txn_commit(struct store_kit *k, uint64_t txn);
+int store_kit_txn_abort(struct store_kit *k, uint64_t txn);
+/* From a transaction of main. */
+int store_kit_make_branch(struct store_kit *k, const char *name, uint64_t at);
+int store_kit_reset(struct store_kit *k, const char *name, uint64_t to);
+bool store_kit_is_on_path(struct store_kit *k, uint64_t txn, uint64_t head);
 /* One file of an OPEN transaction. */
 int store_kit_put(struct store_kit *k, uint64_t txn, const char *path,
 		  const char *content, bool overwrites);

@@ -11,11 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int commit(struct store_kit *k, uint64_t txn)
-{
-	return incr_txn_commit(k->st, txn, false, NULL, store_kit_err(k));
-}
-
 static int take_out(struct store_kit *k, uint64_t txn, const char *path)
 {
 	return incr_txn_remove(k->st, txn, path, store_kit_err(k));
@@ -64,7 +59,7 @@ static void test_txn_begin__what_it_was_told__is_recorded(void)
 		CHECK((info.closed_ns != 0) == (i == 1));
 		incr_txn_info_release(&info);
 		if (!i)
-			CHECK_OK(commit(&k, number));
+			CHECK_OK(store_kit_txn_commit(&k, number));
 	}
 	store_kit_release(&k);
 }
@@ -123,7 +118,7 @@ static void test_txn__reopened_between__keeps_what_was_staged(void)
 	CHECK_OK(store_kit_put(&k, txn, "n/e/w", "2", false));
 	CHECK_OK(store_kit_reopen(&k));
 	CHECK_ERR(INCR_E_CONFLICT, store_kit_put(&k, txn, "a", "3", false));
-	CHECK_OK(commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("a=2@t2 d/x=1@t1 d/y=1@t1 n/e/w=2@t2",
 		     store_kit_view(&k, txn));
 	CHECK(!n_spooled(&k, txn));
@@ -132,7 +127,7 @@ static void test_txn__reopened_between__keeps_what_was_staged(void)
 	CHECK_OK(store_kit_reopen(&k));
 	CHECK_OK(take_out(&k, txn, "d/x"));
 	CHECK_OK(take_out(&k, txn, "d"));
-	CHECK_OK(commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("a=2@t2 n/e/w=2@t2", store_kit_view(&k, txn));
 	store_kit_release(&k);
 }
@@ -162,11 +157,11 @@ static void test_txn_commit__collision__keeps_what_was_staged(void)
 	txn = store_kit_begin(&k, INCR_APPEND);
 	CHECK_OK(store_kit_put(&k, txn, "a", "2", false));
 	CHECK_OK(store_kit_put(&k, txn, "b", "2", false));
-	CHECK_ERR(INCR_E_CONFLICT, commit(&k, txn));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("append-collision", k.err.word);
 	CHECK_INT_EQ(1, store_kit_head(&k, NULL));
 	CHECK_OK(take_out(&k, txn, "a"));
-	CHECK_OK(commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("a=1@t1 b=2@t2", store_kit_view(&k, txn));
 	store_kit_release(&k);
 }
@@ -208,7 +203,7 @@ static void test_txn_put__paths_in_each_others_way__are_refused(void)
 	/* once it is taken out, its directories are in nobody's way */
 	CHECK_OK(take_out(&k, txn, "a/b/c"));
 	CHECK_OK(store_kit_put(&k, txn, "a", "2", false));
-	CHECK_OK(commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("a=2@t1", store_kit_view(&k, txn));
 	store_kit_release(&k);
 }
@@ -233,7 +228,7 @@ static void test_txn_put__sources__regular_files_with_their_mode(void)
 	CHECK_ERR(INCR_E_INVALID, put_file(&k, txn, "x", fifo));
 	CHECK_ERR(INCR_E_INVALID, put_file(&k, txn, "x", testing_tmpdir()));
 	CHECK_ERR(INCR_E_NOTFOUND, put_file(&k, txn, "x", "/nonexistent/x"));
-	CHECK_OK(commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	REQUIRE_OK(incr_view_open(k.st, k.dataset, txn, &v, NULL));
 	CHECK_INT_EQ(1, incr_view_n_files(v));
 	CHECK_INT_EQ(0, incr_view_find(v, "to/here", 7, &node, NULL));
@@ -278,7 +273,7 @@ static void test_txn_put__by_4_processes__all_are_staged(void)
 		CHECK_INT_EQ(pids[i], waitpid(pids[i], &status, 0));
 		CHECK_INT_EQ(0, status);
 	}
-	CHECK_OK(commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	{
 		struct incr_txn_info info;
 
@@ -310,7 +305,8 @@ static void test_txn_commit__twice_at_once__one_wins(void)
 		k.st = NULL;
 		if (store_kit_reopen_with(&k, &io_posix, &options) < 0)
 			_exit(1);
-		r = i == 3 ? incr_txn_abort(k.st, txn, NULL) : commit(&k, txn);
+		r = i == 3 ? incr_txn_abort(k.st, txn, NULL) :
+			     store_kit_txn_commit(&k, txn);
 		_exit(r == 0 ? 10 : r == INCR_E_CONFLICT ? 0 : 2);
 	}
 	for (int i = 0; i < 4; i++) {
@@ -320,7 +316,7 @@ static void test_txn_commit__twice_at_once__one_wins(void)
 	}
 	CHECK_INT_EQ(1, n_won);
 	CHECK_OK(incr_store_refresh(k.st, NULL));
-	CHECK_ERR(INCR_E_CONFLICT, commit(&k, txn));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_commit(&k, txn));
 	store_kit_release(&k);
 }
 

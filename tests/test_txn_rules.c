@@ -1,6 +1,6 @@
 /*
- * The rulebook's rules on transactions (R1-R21), views (R22-R27) and branches
- * (R29-R37), each test under the number of its rule.
+ * The rulebook's rules on transactions (R1-R21), each test under the number of
+ * its rule.
  */
 #include "config.h"
 
@@ -37,35 +37,6 @@ static void check_refused(struct store_kit *k, const char *branch,
 	k->err = err;
 }
 
-static int txn_commit(struct store_kit *k, uint64_t txn)
-{
-	return incr_txn_commit(k->st, txn, false, NULL, store_kit_err(k));
-}
-
-static int txn_abort(struct store_kit *k, uint64_t txn)
-{
-	return incr_txn_abort(k->st, txn, store_kit_err(k));
-}
-
-static int make_branch(struct store_kit *k, const char *name, uint64_t at)
-{
-	return incr_branch_create(k->st, k->dataset, name, "main", at,
-				  store_kit_err(k));
-}
-
-static int reset(struct store_kit *k, const char *name, uint64_t to)
-{
-	return incr_branch_reset(k->st, k->dataset, name, to, store_kit_err(k));
-}
-
-static bool is_on_path(struct store_kit *k, uint64_t txn, uint64_t head)
-{
-	bool is = false;
-
-	CHECK_OK(incr_txn_is_on_path(k->st, txn, head, &is, store_kit_err(k)));
-	return is;
-}
-
 static void test_R1_closed_transactions_do_not_move(void)
 {
 	struct store_kit k;
@@ -73,16 +44,16 @@ static void test_R1_closed_transactions_do_not_move(void)
 
 	REQUIRE(store_kit_init(&k));
 	committed = store_kit_begin(&k, INCR_APPEND);
-	CHECK_OK(txn_commit(&k, committed));
+	CHECK_OK(store_kit_txn_commit(&k, committed));
 	aborted = store_kit_begin(&k, INCR_APPEND);
-	CHECK_OK(txn_abort(&k, aborted));
-	CHECK_ERR(INCR_E_CONFLICT, txn_commit(&k, committed));
+	CHECK_OK(store_kit_txn_abort(&k, aborted));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_commit(&k, committed));
 	CHECK_STR_EQ("not-open", k.err.word);
-	CHECK_ERR(INCR_E_CONFLICT, txn_abort(&k, committed));
-	CHECK_ERR(INCR_E_CONFLICT, txn_commit(&k, aborted));
-	CHECK_ERR(INCR_E_CONFLICT, txn_abort(&k, aborted));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_abort(&k, committed));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_commit(&k, aborted));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_abort(&k, aborted));
 	CHECK_ERR(INCR_E_CONFLICT, store_kit_put(&k, aborted, "a", "", false));
-	CHECK_ERR(INCR_E_NOTFOUND, txn_commit(&k, 4711));
+	CHECK_ERR(INCR_E_NOTFOUND, store_kit_txn_commit(&k, 4711));
 	store_kit_release(&k);
 }
 
@@ -98,12 +69,12 @@ static void test_R2_staged_is_in_no_view(void)
 	CHECK_INT_EQ(head, store_kit_head(&k, NULL));
 	CHECK_STR_EQ("a=1@t1", store_kit_view(&k, head));
 	CHECK_STR_EQ("no-such-transaction", store_kit_view(&k, txn));
-	CHECK_OK(txn_abort(&k, txn));
+	CHECK_OK(store_kit_txn_abort(&k, txn));
 	CHECK_STR_EQ("a=1@t1", store_kit_view(&k, store_kit_head(&k, NULL)));
 	CHECK_STR_EQ("no-such-transaction", store_kit_view(&k, txn));
-	CHECK(!is_on_path(&k, txn, head));
+	CHECK(!store_kit_is_on_path(&k, txn, head));
 	CHECK(COMMIT(APPEND, "b=1"));
-	CHECK(!is_on_path(&k, txn, store_kit_head(&k, NULL)));
+	CHECK(!store_kit_is_on_path(&k, txn, store_kit_head(&k, NULL)));
 	store_kit_release(&k);
 }
 
@@ -123,7 +94,7 @@ static void test_R3_one_open_transaction_a_branch(void)
 		      "open-transaction");
 	check_refused(&k, NULL, INCR_DELETE, "", INCR_E_CONFLICT,
 		      "open-transaction");
-	CHECK_OK(txn_abort(&k, txn));
+	CHECK_OK(store_kit_txn_abort(&k, txn));
 	CHECK(COMMIT(APPEND, "a=1"));
 	store_kit_release(&k);
 }
@@ -143,8 +114,8 @@ static void test_R4_open_transaction_is_newest(void)
 	CHECK_INT_EQ(before, info.head);
 	incr_branch_info_release(&info);
 	/* nothing may move the branch below it */
-	CHECK_ERR(INCR_E_CONFLICT, reset(&k, "main", before));
-	CHECK_OK(txn_commit(&k, txn));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_reset(&k, "main", before));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_INT_EQ(txn, store_kit_head(&k, NULL));
 	CHECK(COMMIT(APPEND, "b=1") > txn);
 	store_kit_release(&k);
@@ -167,10 +138,10 @@ static void test_R5_transactions_of_a_branch_are_ordered(void)
 
 	REQUIRE(store_kit_init(&k));
 	COMMIT(APPEND, "a=1");
-	CHECK_OK(make_branch(&k, "b", 1));
+	CHECK_OK(store_kit_make_branch(&k, "b", 1));
 	COMMIT_ON("b", APPEND, "b=1");
 	COMMIT(APPEND, "c=1");
-	CHECK_OK(txn_abort(&k, store_kit_begin(&k, INCR_APPEND)));
+	CHECK_OK(store_kit_txn_abort(&k, store_kit_begin(&k, INCR_APPEND)));
 	COMMIT(APPEND, "d=1");
 	CHECK_OK(incr_txn_log(k.st, store_kit_head(&k, NULL), 0, note_number,
 			      text, NULL));
@@ -194,7 +165,7 @@ static void test_R6_type_is_declared_and_kept(void)
 	REQUIRE(store_kit_init(&k));
 	for (size_t i = 0; i < 4; i++) {
 		txn = store_kit_begin(&k, types[i]);
-		CHECK_OK(txn_commit(&k, txn));
+		CHECK_OK(store_kit_txn_commit(&k, txn));
 		REQUIRE_OK(incr_txn_find(k.st, txn, &info, NULL));
 		CHECK_INT_EQ(types[i], info.type);
 		CHECK_INT_EQ(INCR_COMMITTED, info.status);
@@ -316,7 +287,7 @@ static void test_R13_removal_by_path_or_directory(void)
 	CHECK_OK(incr_txn_remove(k.st, txn, "missing", store_kit_err(&k)));
 	CHECK_OK(incr_txn_remove(k.st, txn, "a", store_kit_err(&k)));
 	CHECK_OK(incr_txn_remove(k.st, txn, "d", store_kit_err(&k)));
-	CHECK_OK(txn_commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("d.x=1@t1 d0=1@t1 e=1@t1", store_kit_view(&k, txn));
 	REQUIRE_OK(incr_txn_find(k.st, txn, &info, NULL));
 	CHECK_INT_EQ(3, info.n_removed);
@@ -342,11 +313,11 @@ static void test_R14_writes_and_deletes_do_not_mix(void)
 	CHECK_OK(incr_txn_remove(k.st, txn, "b/c", NULL));
 	CHECK_ERR(INCR_E_NOTFOUND, incr_txn_remove(k.st, txn, "b/c", NULL));
 	CHECK_OK(store_kit_put(&k, txn, "b", "3", false));
-	CHECK_OK(txn_commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("a=1@t1 b=3@t2", store_kit_view(&k, txn));
 	txn = store_kit_begin(&k, INCR_DELETE);
 	CHECK_ERR(INCR_E_INVALID, store_kit_put(&k, txn, "x", "1", false));
-	CHECK_OK(txn_abort(&k, txn));
+	CHECK_OK(store_kit_txn_abort(&k, txn));
 	/* nor by the back door */
 	{
 		struct incr_txn_options options = { .dataset_id = k.dataset,
@@ -374,7 +345,7 @@ static void test_R15_same_path_twice_needs_overwrite(void)
 	CHECK_ERR(INCR_E_CONFLICT, store_kit_put(&k, txn, "a", "2", false));
 	CHECK_STR_EQ("already-staged", k.err.word);
 	CHECK_OK(store_kit_put(&k, txn, "a", "3", true));
-	CHECK_OK(txn_commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("a=3@t1", store_kit_view(&k, txn));
 	check_refused(&k, NULL, INCR_UPDATE, "a=4 a=5", INCR_E_INVALID,
 		      "duplicate-path");
@@ -394,7 +365,7 @@ static void test_R16_empty_transactions_count(void)
 	COMMIT(UPDATE, "");
 	COMMIT(DELETE, "");
 	txn = store_kit_begin(&k, INCR_UPDATE);
-	CHECK_OK(txn_commit(&k, txn));
+	CHECK_OK(store_kit_txn_commit(&k, txn));
 	CHECK_INT_EQ(5, store_kit_head(&k, NULL));
 	CHECK_STR_EQ("a=@t2", store_kit_view(&k, txn));
 	options.dataset_id = k.dataset;
@@ -498,7 +469,7 @@ static void test_R20_a_crash_before_commit_changes_nothing(void)
 	REQUIRE_OK(store_kit_reopen(&k));
 	CHECK_STR_EQ("a=1@t1", store_kit_view(&k, store_kit_head(&k, NULL)));
 	CHECK_STR_EQ("no-such-transaction", store_kit_view(&k, 2));
-	CHECK_OK(txn_abort(&k, 2));
+	CHECK_OK(store_kit_txn_abort(&k, 2));
 	CHECK_STR_EQ("a=1@t1 c=1@t3",
 		     store_kit_view(&k, COMMIT(APPEND, "c=1")));
 	store_kit_release(&k);
@@ -530,270 +501,14 @@ static void test_R21_no_file_and_directory_of_one_name(void)
 	/* staged */
 	txn = store_kit_begin(&k, INCR_UPDATE);
 	CHECK_OK(store_kit_put(&k, txn, "x", "1", false));
-	CHECK_ERR(INCR_E_CONFLICT, txn_commit(&k, txn));
+	CHECK_ERR(INCR_E_CONFLICT, store_kit_txn_commit(&k, txn));
 	CHECK_STR_EQ("path-conflict", k.err.word);
 	CHECK_ERR(INCR_E_CONFLICT, store_kit_put(&k, txn, "x/z", "1", false));
-	CHECK_OK(txn_abort(&k, txn));
+	CHECK_OK(store_kit_txn_abort(&k, txn));
 	/* a SNAPSHOT replaces the view, and a removed file is in nobody's way */
 	CHECK(COMMIT(SNAPSHOT, "x=1"));
 	COMMIT(DELETE, "x");
 	CHECK_STR_EQ("x/y=1@t5", store_kit_view(&k, COMMIT(APPEND, "x/y=1")));
-	store_kit_release(&k);
-}
-
-static void test_R22_view_is_the_fold_from_the_snapshot(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(APPEND, "a=1");
-	COMMIT(APPEND, "b=2");
-	CHECK_STR_EQ("a=1@t1 b=2@t2", store_kit_view(&k, 2));
-	COMMIT(SNAPSHOT, "c=3");
-	COMMIT(UPDATE, "c=4 a=4");
-	COMMIT(DELETE, "c");
-	CHECK_STR_EQ("a=4@t4 c=4@t4", store_kit_view(&k, 4));
-	CHECK_STR_EQ("a=4@t4", store_kit_view(&k, 5));
-	CHECK_STR_EQ("a=1@t1 b=2@t2", store_kit_view(&k, 2));
-	CHECK_STR_EQ("", store_kit_view(&k, 0));
-	store_kit_release(&k);
-}
-
-static uint64_t start_of(struct store_kit *k, uint64_t txn)
-{
-	struct incr_view *v;
-	uint64_t start;
-
-	if (incr_view_open(k->st, k->dataset, txn, &v, store_kit_err(k)) < 0)
-		return 0;
-	start = incr_view_start(v);
-	incr_view_unref(v);
-	return start;
-}
-
-static void test_R23_start_is_the_snapshot_or_the_first(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(APPEND, "a=1");
-	COMMIT(UPDATE, "a=2");
-	CHECK_INT_EQ(1, start_of(&k, 2));
-	COMMIT(SNAPSHOT, "");
-	COMMIT(APPEND, "b=1");
-	CHECK_INT_EQ(3, start_of(&k, 3));
-	CHECK_INT_EQ(3, start_of(&k, 4));
-	CHECK_INT_EQ(0, start_of(&k, 0));
-	store_kit_release(&k);
-}
-
-static void test_R24_view_runs_across_branches(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(SNAPSHOT, "a=1 b=1");
-	COMMIT(UPDATE, "a=2");
-	CHECK_OK(make_branch(&k, "child", 2));
-	COMMIT(UPDATE, "a=3 m=3");
-	COMMIT_ON("child", UPDATE, "b=4 c=4");
-	CHECK_STR_EQ("a=2@t2 b=4@t4 c=4@t4",
-		     store_kit_view(&k, store_kit_head(&k, "child")));
-	CHECK_INT_EQ(1, start_of(&k, 4));
-	CHECK_STR_EQ("a=3@t3 b=1@t1 m=3@t3", store_kit_view(&k, 3));
-	CHECK_OK(make_branch(&k, "grand", 4));
-	COMMIT_ON("child", DELETE, "a");
-	COMMIT_ON("grand", UPDATE, "a=6");
-	CHECK_STR_EQ("a=6@t6 b=4@t4 c=4@t4", store_kit_view(&k, 6));
-	CHECK_STR_EQ("b=4@t4 c=4@t4", store_kit_view(&k, 5));
-	CHECK_STR_EQ("-a@t5", store_kit_changes(&k, 4, 5));
-	/* between branches: what the other side's last removal took away */
-	COMMIT_ON("child", APPEND, "q=7");
-	CHECK_STR_EQ("-a@t5 +q@t7", store_kit_changes(&k, 6, 7));
-	COMMIT_ON("child", DELETE, "q b");
-	CHECK_STR_EQ("-a@t5 -b@t8", store_kit_changes(&k, 6, 8));
-	CHECK_STR_EQ("-a@t5 -b@t8", store_kit_changes(&k, 4, 8));
-	COMMIT_ON("child", SNAPSHOT, "s=9");
-	CHECK_INT_EQ(9, start_of(&k, 9));
-	CHECK_INT_EQ(1, start_of(&k, 6));
-	store_kit_release(&k);
-}
-
-static void test_R25_deletes_do_not_move_the_start(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(SNAPSHOT, "a=1");
-	COMMIT(APPEND, "b=1");
-	COMMIT(DELETE, "a");
-	COMMIT(DELETE, "b");
-	CHECK_INT_EQ(1, start_of(&k, 4));
-	CHECK_STR_EQ("", store_kit_view(&k, 4));
-	store_kit_release(&k);
-}
-
-static void test_R27_many_versions_of_a_path(void)
-{
-	struct store_kit k;
-	char files[64], want[64];
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(SNAPSHOT, "a=0 b=0 c=0");
-	for (int i = 2; i <= 200; i++) {
-		snprintf(files, sizeof(files), "b=%d", i);
-		CHECK_INT_EQ(i, COMMIT(UPDATE, files));
-	}
-	for (unsigned i = 2; i <= 200; i += 33) {
-		snprintf(want, sizeof(want), "a=0@t1 b=%u@t%u c=0@t1", i, i);
-		CHECK_STR_EQ(want, store_kit_view(&k, i));
-	}
-	store_kit_release(&k);
-}
-
-static void test_R29_branches_are_pointers(void)
-{
-	struct store_kit k;
-	uint64_t other;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(APPEND, "a=1");
-	COMMIT(APPEND, "b=1");
-	CHECK_OK(make_branch(&k, "early", 1));
-	CHECK_INT_EQ(1, store_kit_head(&k, "early"));
-	CHECK_OK(incr_branch_create(k.st, k.dataset, "root", NULL, 0, NULL));
-	CHECK_INT_EQ(0, store_kit_head(&k, "root"));
-	CHECK_STR_EQ("z=1@t3",
-		     store_kit_view(&k, COMMIT_ON("root", APPEND, "z=1")));
-	CHECK_ERR(INCR_E_EXISTS, make_branch(&k, "early", 1));
-	CHECK_ERR(INCR_E_NOTFOUND, make_branch(&k, "x", 99));
-	REQUIRE_OK(
-		incr_dataset_create(k.st, "other", NULL, NULL, &other, NULL));
-	CHECK_ERR(INCR_E_NOTFOUND,
-		  incr_branch_create(k.st, other, "x", "main", 1, NULL));
-	CHECK_ERR(INCR_E_NOTFOUND,
-		  incr_branch_create(k.st, k.dataset, "x", "nobody", 1, NULL));
-	store_kit_release(&k);
-}
-
-static void test_R30_branch_beside_an_open_transaction(void)
-{
-	struct store_kit k;
-	uint64_t txn;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(APPEND, "a=1");
-	txn = store_kit_begin(&k, INCR_APPEND);
-	CHECK_OK(store_kit_put(&k, txn, "b", "1", false));
-	CHECK_ERR(INCR_E_CONFLICT, make_branch(&k, "x", txn));
-	CHECK_OK(make_branch(&k, "child", 1));
-	CHECK_OK(txn_commit(&k, txn));
-	CHECK_STR_EQ("a=1@t1 c=1@t3",
-		     store_kit_view(&k, COMMIT_ON("child", APPEND, "c=1")));
-	CHECK_STR_EQ("a=1@t1 b=1@t2", store_kit_view(&k, txn));
-	store_kit_release(&k);
-}
-
-static void check_parent(struct store_kit *k, const char *name,
-			 const char *want)
-{
-	struct incr_branch_info info;
-
-	REQUIRE_OK(incr_branch_find(k->st, k->dataset, name, &info, NULL));
-	if (want)
-		CHECK_STR_EQ(want, info.parent);
-	else
-		CHECK(info.parent == NULL);
-	incr_branch_info_release(&info);
-}
-
-static void test_R31_deleted_branch_hands_its_children_on(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(APPEND, "a=1");
-	CHECK_OK(make_branch(&k, "b", 1));
-	COMMIT_ON("b", APPEND, "b=1");
-	CHECK_OK(incr_branch_create(k.st, k.dataset, "c", "b", 2, NULL));
-	check_parent(&k, "c", "b");
-	CHECK_OK(incr_branch_delete(k.st, k.dataset, "b", NULL));
-	check_parent(&k, "c", "main");
-	/* no transaction went */
-	CHECK_STR_EQ("a=1@t1 b=1@t2", store_kit_view(&k, 2));
-	CHECK_STR_EQ("a=1@t1 b=1@t2 c=1@t3",
-		     store_kit_view(&k, COMMIT_ON("c", APPEND, "c=1")));
-	/* a new branch of the old name is nobody's parent */
-	CHECK_OK(incr_branch_create(k.st, k.dataset, "b", NULL, 0, NULL));
-	check_parent(&k, "c", "main");
-	CHECK_OK(store_kit_reopen(&k));
-	check_parent(&k, "c", "main");
-	store_kit_release(&k);
-}
-
-static void test_R35_path_after_reset(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(SNAPSHOT, "a=1");
-	COMMIT(APPEND, "b=1");
-	COMMIT(APPEND, "c=1");
-	CHECK(is_on_path(&k, 2, 3));
-	CHECK(is_on_path(&k, 3, 3));
-	CHECK(!is_on_path(&k, 3, 2));
-	CHECK_OK(reset(&k, "main", 1));
-	COMMIT(APPEND, "d=1");
-	CHECK(is_on_path(&k, 1, 4));
-	CHECK(!is_on_path(&k, 2, 4));
-	CHECK(!is_on_path(&k, 3, 4));
-	CHECK_STR_EQ("a=1@t1 d=1@t4", store_kit_view(&k, 4));
-	CHECK_STR_EQ("a=1@t1 b=1@t2 c=1@t3", store_kit_view(&k, 3));
-	/* forward again, to the line that was left */
-	CHECK_OK(reset(&k, "main", 3));
-	CHECK_STR_EQ("a=1@t1 b=1@t2 c=1@t3 e=1@t5",
-		     store_kit_view(&k, COMMIT(APPEND, "e=1")));
-	CHECK(is_on_path(&k, 3, 5));
-	CHECK(!is_on_path(&k, 4, 5));
-	store_kit_release(&k);
-}
-
-static void test_R36_snapshot_on_the_new_line_moves_the_start(void)
-{
-	struct store_kit k;
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(SNAPSHOT, "a=1");
-	COMMIT(APPEND, "b=1");
-	CHECK_OK(reset(&k, "main", 1));
-	COMMIT(SNAPSHOT, "c=1");
-	CHECK_INT_EQ(3, start_of(&k, 3));
-	CHECK_INT_EQ(1, start_of(&k, 2));
-	CHECK(!is_on_path(&k, 2, 3));
-	CHECK(is_on_path(&k, 1, 3));
-	store_kit_release(&k);
-}
-
-static void test_R37_rollback_to_committed_only(void)
-{
-	struct store_kit k;
-	uint64_t other, aborted;
-	struct incr_txn_options options = { .type = INCR_APPEND };
-
-	REQUIRE(store_kit_init(&k));
-	COMMIT(APPEND, "a=1");
-	aborted = store_kit_begin(&k, INCR_APPEND);
-	CHECK_OK(txn_abort(&k, aborted));
-	CHECK_ERR(INCR_E_CONFLICT, reset(&k, "main", aborted));
-	CHECK_ERR(INCR_E_NOTFOUND, reset(&k, "main", 77));
-	CHECK_ERR(INCR_E_NOTFOUND, reset(&k, "main", 0));
-	CHECK_ERR(INCR_E_NOTFOUND, reset(&k, "none", 1));
-	REQUIRE_OK(
-		incr_dataset_create(k.st, "other", NULL, NULL, &other, NULL));
-	options.dataset_id = other;
-	CHECK_OK(store_kit_commit_with(&k, &options, "x=1", &other));
-	CHECK_ERR(INCR_E_NOTFOUND, reset(&k, "main", other));
-	CHECK_INT_EQ(1, store_kit_head(&k, NULL));
 	store_kit_release(&k);
 }
 
@@ -819,17 +534,6 @@ static const struct testing_test tests[] = {
 	TEST(test_R19_range_gives_the_newest_versions),
 	TEST(test_R20_a_crash_before_commit_changes_nothing),
 	TEST(test_R21_no_file_and_directory_of_one_name),
-	TEST(test_R22_view_is_the_fold_from_the_snapshot),
-	TEST(test_R23_start_is_the_snapshot_or_the_first),
-	TEST(test_R24_view_runs_across_branches),
-	TEST(test_R25_deletes_do_not_move_the_start),
-	TEST(test_R27_many_versions_of_a_path),
-	TEST(test_R29_branches_are_pointers),
-	TEST(test_R30_branch_beside_an_open_transaction),
-	TEST(test_R31_deleted_branch_hands_its_children_on),
-	TEST(test_R35_path_after_reset),
-	TEST(test_R36_snapshot_on_the_new_line_moves_the_start),
-	TEST(test_R37_rollback_to_committed_only),
 	TEST_END,
 };
 
