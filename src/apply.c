@@ -381,13 +381,38 @@ int manifest_source_open(const struct fact_txn *txn, uint64_t frames_position,
 			 txn->number);
 }
 
-static int put_version(struct apply *a, const struct fact_txn *t,
+/*
+ * Where the view's entries begin: what a relative SNAPSHOT puts stands among
+ * the versions that it takes over.
+ */
+static int find_root(struct apply *a, struct state_txn *t)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	const struct fact_txn *f = &t->fact;
+	struct state_txn parent;
+	int r;
+
+	t->root = f->number;
+	if (!f->parent || (f->type == INCR_SNAPSHOT && !f->is_relative))
+		return 0;
+	r = state_txn(a->ix, f->parent, &storage, &parent, a->err);
+	if (r > 0 || (r == 0 && parent.status != INCR_COMMITTED))
+		return bad_fact(a, "its parent is no committed transaction");
+	if (r < 0)
+		return r;
+	t->root = parent.root;
+	t->n_entries = parent.n_entries;
+	return 0;
+}
+
+static int put_version(struct apply *a, const struct state_txn *txn,
 		       const struct manifest_entry *e, struct buf *value)
 {
+	const struct fact_txn *t = &txn->fact;
 	struct version v = { .op = e->op, .line = t->line };
 	struct state_key k = state_key_of(STATE_VERSION, t->dataset_id);
 
-	state_key_number(&k, t->view_start);
+	state_key_number(&k, txn->root);
 	state_key_bytes(&k, e->path, e->path_length);
 	state_key_bytes(&k, "", 1);
 	state_key_number(&k, ~t->number);
@@ -402,13 +427,14 @@ static int put_version(struct apply *a, const struct fact_txn *t,
 			 a->err);
 }
 
-static int put_manifest(struct apply *a, const struct fact_txn *t,
+static int put_manifest(struct apply *a, struct state_txn *t,
 			uint64_t frames_position)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct manifest_source m;
 	const struct manifest_entry *e;
-	int r = manifest_source_open(t, frames_position, a->reader, &m, a->err);
+	int r = manifest_source_open(&t->fact, frames_position, a->reader, &m,
+				     a->err);
 
 	if (r < 0)
 		return r;
@@ -416,6 +442,7 @@ static int put_manifest(struct apply *a, const struct fact_txn *t,
 		r = put_version(a, t, e, &value);
 		if (r < 0)
 			break;
+		t->n_entries++;
 	}
 	manifest_source_release(&m);
 	return r < 0 ? r : 0;
@@ -437,7 +464,9 @@ static int apply_committed_txn(struct apply *a, const struct fact_txn *f,
 	    b.fact.dataset_id != f->dataset_id)
 		return bad_fact(a, "its parent is not the head of its branch");
 	saw(&index_counters(a->ix)->next_txn, f->number);
-	r = put_manifest(a, f, frames_position);
+	r = find_root(a, &t);
+	if (r == 0)
+		r = put_manifest(a, &t, frames_position);
 	if (r == 0)
 		r = state_put_txn(a->ix, &t, a->err);
 	if (r == 0 && b.open_txn == f->number) {

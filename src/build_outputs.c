@@ -108,6 +108,7 @@ static int read_part(struct committing *c, struct part *p,
 {
 	const struct incr_plan_output *out = &c->b->info.plan.outputs[p->idx];
 	char path[STAGING_PATH_MAX];
+	struct commit_base base = { 0 };
 	bool is_empty;
 	struct ingest *g;
 	int r;
@@ -120,14 +121,20 @@ static int read_part(struct committing *c, struct part *p,
 	if (r < 0)
 		return r;
 	set_ingest_options(c, p);
-	r = ingest_new(&p->ingest, &g, err);
-	if (r < 0)
+	if (out->txn_type == INCR_SNAPSHOT)
+		r = commit_base_init(&base, c->b->st, p->head, &p->ingest, err);
+	if (r == 0)
+		r = ingest_new(&p->ingest, &g, err);
+	if (r < 0) {
+		commit_base_release(&base);
 		return r;
+	}
 	staging_path(&c->b->staging, out->alias, true, path);
 	r = ingest_add_tree(g, c->b->st->dirfd, path, NULL, err);
 	if (r == 0)
 		r = ingest_run(g, &p->content, err);
 	ingest_free(g);
+	commit_base_release(&base);
 	if (r == INCR_E_CONFLICT && strcmp(err->word, "staging-busy") == 0)
 		return explain_busy(c, out->alias, err);
 	/* Without leases (file system, owner) the descriptors must tell. */

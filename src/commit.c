@@ -19,26 +19,17 @@ int commit_find_stored(void *closure, const char *path, size_t length,
 		       struct manifest_entry *out_entry, struct incr_error *err)
 {
 	struct incr_view *view = closure;
-	struct manifest_entry e = { .op = MANIFEST_PUT,
-				    .path = path,
-				    .path_length = length };
-	struct version v;
 	struct view_walk w;
 	int r = view_walk_init(&w, view, err);
 
 	if (r == 0)
 		r = view_walk_find(&w, path, length, err);
 	if (r == 0)
-		r = view_walk_version(&w, &v, err);
+		r = commit_version_entry(&w, out_entry, err);
 	view_walk_release(&w);
-	if (r)
-		return r;
-	e.mode = v.mode;
-	e.mtime_ns = v.mtime_ns;
-	memcpy(e.hash, v.hash, sizeof(e.hash));
-	e.content = v.content;
-	*out_entry = e;
-	return 0;
+	if (r == 0)
+		out_entry->path = path;
+	return r;
 }
 
 void commit_ingest_options(struct incr_store *st, struct incr_view *view,
@@ -176,9 +167,17 @@ static int find_and_note(void *closure, const char *path, size_t length,
 	return r;
 }
 
+/* What is to be committed. */
+struct wanted {
+	const struct incr_txn_options *options;
+	const struct incr_source *sources;
+	size_t n_sources;
+	bool may_be_relative; /* a SNAPSHOT, to the head that it is tried on */
+};
+
 static int ingest_sources(struct incr_store *st,
 			  const struct ingest_options *options,
-			  const struct incr_source *sources, size_t n_sources,
+			  const struct wanted *wanted,
 			  struct ingest_result *out_content,
 			  struct incr_error *err)
 {
@@ -187,8 +186,8 @@ static int ingest_sources(struct incr_store *st,
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; r == 0 && i < n_sources; i++)
-		r = add_source(st, g, &sources[i], err);
+	for (size_t i = 0; r == 0 && i < wanted->n_sources; i++)
+		r = add_source(st, g, &wanted->sources[i], err);
 	if (r == 0)
 		r = ingest_run(g, out_content, err);
 	ingest_free(g);
@@ -196,16 +195,16 @@ static int ingest_sources(struct incr_store *st,
 }
 
 /* The lock on the branch is held; its head may still move by other commits. */
-static int commit_on(struct incr_store *st,
-		     const struct incr_txn_options *options,
+static int commit_on(struct incr_store *st, const struct wanted *wanted,
 		     const struct state_branch *branch,
-		     const struct incr_source *sources, size_t n_sources,
 		     struct commit_item *item, struct incr_error *err)
 {
+	const struct incr_txn_options *options = wanted->options;
 	struct commit_request request = { .n_items = 1, .items = item };
 	struct ingest_options ingest_options;
 	struct ingest_result content = { 0 };
 	struct comparison with = { 0 };
+	struct commit_base base = { 0 };
 	bool compares = options->type != INCR_APPEND && branch->head;
 	bool drops = options->type == INCR_UPDATE && !options->rewrites;
 	int r = 0;
@@ -223,8 +222,12 @@ static int commit_on(struct incr_store *st,
 	ingest_options.skips_special = options->skips_special;
 	ingest_options.progress = options->progress;
 	ingest_options.progress_closure = options->progress_closure;
-	r = ingest_sources(st, &ingest_options, sources, n_sources, &content,
-			   err);
+	if (options->type == INCR_SNAPSHOT && wanted->may_be_relative)
+		r = commit_base_init(&base, st, with.view, &ingest_options,
+				     err);
+	if (r == 0)
+		r = ingest_sources(st, &ingest_options, wanted, &content, err);
+	commit_base_release(&base);
 	incr_view_unref(with.view);
 	if (r < 0)
 		return r;
@@ -246,11 +249,10 @@ static int commit_on(struct incr_store *st,
 }
 
 /* One try, on the branch as it is now. */
-static int commit_once(struct incr_store *st,
-		       const struct incr_txn_options *options,
-		       const struct incr_source *sources, size_t n_sources,
+static int commit_once(struct incr_store *st, const struct wanted *wanted,
 		       struct commit_item *item, struct incr_error *err)
 {
+	const struct incr_txn_options *options = wanted->options;
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_branch branch = { 0 };
 	int r = store_catch_up(st, err);
@@ -265,32 +267,32 @@ static int commit_once(struct incr_store *st,
 	item->has_expect = options->has_expect;
 	item->expect = options->expect;
 	item->effect.is_known = false;
-	return commit_on(st, options, &branch, sources, n_sources, item, err);
+	return commit_on(st, wanted, &branch, item, err);
 }
 
 /* Sources can be read again after a lost race or damage, unless one is a stream. */
-static bool can_repeat(const struct incr_source *sources, size_t n_sources)
+static bool can_repeat(const struct wanted *wanted)
 {
-	for (size_t i = 0; i < n_sources; i++)
-		if (sources[i].kind == INCR_SOURCE_STREAM)
+	for (size_t i = 0; i < wanted->n_sources; i++)
+		if (wanted->sources[i].kind == INCR_SOURCE_STREAM)
 			return false;
 	return true;
 }
 
-static int commit_locked(struct incr_store *st,
-			 const struct incr_txn_options *options,
-			 const struct incr_source *sources, size_t n_sources,
+static int commit_locked(struct incr_store *st, struct wanted *wanted,
 			 struct commit_item *item, struct incr_error *err)
 {
-	bool repeats = can_repeat(sources, n_sources);
+	bool repeats = can_repeat(wanted);
 
 	for (int i = 0;; i++) {
 		struct incr_error why = INCR_ERROR_INIT;
-		int r = commit_once(st, options, sources, n_sources, item,
-				    &why);
+		int r;
 
+		/* a whole one lands on any head: it cannot lose the next race */
+		wanted->may_be_relative = repeats && i == 0;
+		r = commit_once(st, wanted, item, &why);
 		if (repeats && i < RACES_MAX &&
-		    ((r == INCR_E_CONFLICT && !options->has_expect &&
+		    ((r == INCR_E_CONFLICT && !wanted->options->has_expect &&
 		      !strcmp(why.word, "branch-moved")) ||
 		     (r == INCR_E_CORRUPT && index_is_damaged(st->index)))) {
 			incr_error_release(&why);
@@ -306,6 +308,9 @@ int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct commit_texts texts = { .pairs = BUF_INIT };
+	struct wanted wanted = { .options = options,
+				 .sources = sources,
+				 .n_sources = n_sources };
 	struct commit_item item = { .dataset_id = options->dataset_id,
 				    .type = options->type,
 				    .opened_ns = store_now(st) };
@@ -325,7 +330,7 @@ int incr_commit(struct incr_store *st, const struct incr_txn_options *options,
 	if (r == 0)
 		r = store_lock_branch(st, &branch, false, &lock, err);
 	if (r == 0) {
-		r = commit_locked(st, options, sources, n_sources, &item, err);
+		r = commit_locked(st, &wanted, &item, err);
 		lock_release(&lock);
 	}
 	buf_release(&texts.pairs);

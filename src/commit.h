@@ -8,6 +8,7 @@
 
 #include "ingest.h"
 #include "store.h"
+#include "view.h"
 
 /* What the content of a transaction does to the view it lands on. */
 struct commit_effect {
@@ -76,6 +77,25 @@ int commit_find_branch(struct incr_store *st,
 		       const struct incr_txn_options *options,
 		       struct buf *storage, struct state_branch *out,
 		       struct incr_error *err);
+
+/*
+ * A SNAPSHOT: let the ingest write the difference to @view, if that may pay.
+ * Only for a commit that lands on the head that @view was opened at.  @b is
+ * zeroed, released after the ingest, and borrowed by @options until then.
+ */
+struct commit_base {
+	struct ingest_base base;
+	struct view_walk walk;
+	bool has_begun;
+};
+int commit_base_init(struct commit_base *b, struct incr_store *st,
+		     struct incr_view *view, struct ingest_options *options,
+		     struct incr_error *err);
+void commit_base_release(struct commit_base *b);
+/* The version that a walk stands at; its path is borrowed from the walk. */
+int commit_version_entry(const struct view_walk *w,
+			 struct manifest_entry *out_entry,
+			 struct incr_error *err);
 
 /* The find_stored of these options; @closure is the view. */
 int commit_find_stored(void *closure, const char *path, size_t length,

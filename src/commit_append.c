@@ -79,6 +79,10 @@ static int check_item(struct incr_store *st, struct commit_item *item,
 	if (item->has_expect && landing->branch.head != item->expect)
 		return commit_branch_moved(item->expect, landing->branch.head,
 					   err);
+	if (item->content->relative_to &&
+	    item->content->relative_to != landing->branch.head)
+		return commit_branch_moved(item->content->relative_to,
+					   landing->branch.head, err);
 	if (item->effect.is_known && item->effect.head == landing->branch.head)
 		return 0;
 	return commit_check(st, item, landing->branch.head, err);
@@ -140,6 +144,7 @@ static int fill_fact(struct incr_store *st,
 		.view_files = item->effect.view_files,
 		.view_size = item->effect.view_size,
 		.build = request->build,
+		.is_relative = content->relative_to != 0,
 	};
 	r = view_start_of(st, item, landing->branch.head, &f->view_start, err);
 	if (r < 0)

@@ -24,6 +24,21 @@ void content_release(struct content *c)
 	*c = (struct content){ .kind = CONTENT_EMPTY };
 }
 
+bool content_equals(const struct content *a, const struct content *b)
+{
+	if (a->kind != b->kind || a->size != b->size)
+		return false;
+	if (a->kind == CONTENT_PART)
+		return a->container == b->container &&
+		       a->frame_off == b->frame_off &&
+		       a->part_off == b->part_off;
+	return a->kind == CONTENT_EMPTY ||
+	       (a->frame_size == b->frame_size &&
+		a->n_extents == b->n_extents &&
+		!memcmp(a->extents, b->extents,
+			a->n_extents * sizeof(*a->extents)));
+}
+
 int content_copy(const struct content *from, struct content *out)
 {
 	struct content copy = *from;

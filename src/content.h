@@ -48,6 +48,8 @@ struct content {
 };
 
 void content_release(struct content *c);
+/* The same place in the same frames. */
+bool content_equals(const struct content *a, const struct content *b);
 int content_copy(const struct content *from, struct content *out);
 /* PACK_SELF becomes PACK_LOG at @frames_position + offset; INCR_E_CORRUPT on overflow. */
 int content_rebase(struct content *c, uint64_t frames_position);

@@ -294,7 +294,9 @@ int fact_encode_txn(const struct fact_txn *f, struct buf *out)
 	};
 
 	TRY(buf_put_u8(out, (uint8_t)f->type));
-	TRY(buf_put_u8(out, (uint8_t)f->manifest_kind));
+	TRY(buf_put_u8(
+		out, (uint8_t)(f->manifest_kind |
+			       (f->is_relative ? FACT_MANIFEST_RELATIVE : 0))));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		TRY(buf_put_varint(out, numbers[i]));
 	TRY(buf_put_text(out, f->origin));
@@ -316,7 +318,7 @@ int fact_decode_txn(struct cursor *c, struct fact_txn *out)
 				&f.view_files, &f.view_size,  &f.build,
 				&f.frames_off };
 	uint8_t type = cursor_u8(c);
-	uint8_t manifest_kind = cursor_u8(c);
+	uint8_t kind = cursor_u8(c);
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		*numbers[i] = cursor_varint(c);
@@ -330,10 +332,13 @@ int fact_decode_txn(struct cursor *c, struct fact_txn *out)
 	if (c->is_bad || !f.number || !f.dataset_id || !f.branch_id ||
 	    !f.line || f.parent >= f.number || f.view_start > f.number ||
 	    type < INCR_SNAPSHOT || type > INCR_DELETE ||
-	    manifest_kind > FACT_MANIFEST_PACK)
+	    kind > (FACT_MANIFEST_RELATIVE | FACT_MANIFEST_PACK))
 		return INCR_E_CORRUPT;
 	f.type = (enum incr_txn_type)type;
-	f.manifest_kind = (enum fact_manifest)manifest_kind;
+	f.manifest_kind = (enum fact_manifest)(kind & FACT_MANIFEST_PACK);
+	f.is_relative = kind & FACT_MANIFEST_RELATIVE;
+	if (f.is_relative && (f.type != INCR_SNAPSHOT || !f.parent))
+		return INCR_E_CORRUPT;
 	*out = f;
 	return 0;
 }

@@ -60,6 +60,7 @@ struct fact_reset {
 
 /* Where a committed transaction's manifest stands. */
 enum fact_manifest { FACT_MANIFEST_INLINE = 0, FACT_MANIFEST_PACK = 1 };
+#define FACT_MANIFEST_RELATIVE 2 /* bit of the same byte */
 
 struct fact_txn {
 	uint64_t number, dataset_id, branch_id, line, parent;
@@ -71,6 +72,7 @@ struct fact_txn {
 	uint64_t view_files, view_size;
 	uint64_t build;
 	enum fact_manifest manifest_kind;
+	bool is_relative; /* a SNAPSHOT whose manifest is the difference to its parent's view */
 	struct text
 		manifest; /* inline: entries; pack: an encoded content descriptor */
 	uint64_t frames_off; /* of this transaction's frames in the record's frames */

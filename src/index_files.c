@@ -27,7 +27,7 @@
 #define INDEX_DIR "index"
 #define CURRENT_FILE INDEX_DIR "/current"
 #define CURRENT_MAGIC "INCRINDX"
-#define CURRENT_VERSION 1
+#define CURRENT_VERSION 2
 #define CURRENT_HEAD_SIZE (8 + 4 + 4 + 8 + 8 + 4 * 8 + 5 * 8)
 #define LOAD_TRIES 16
 

@@ -112,8 +112,10 @@ int ingest_run(struct ingest *g, struct ingest_result *out_result,
 	       struct incr_error *err)
 {
 	struct ingest_sink sink = { .options = &g->options };
-	int r = run_pipe(g, &sink, err);
+	int r = ingest_sink_start(&sink, err);
 
+	if (r == 0)
+		r = run_pipe(g, &sink, err);
 	if (r == 0)
 		r = ingest_sink_finish(&sink, out_result, err);
 	ingest_sink_release(&sink);

@@ -18,6 +18,18 @@ struct ingest;
 /* What to do with a file of a source. */
 enum ingest_verdict { INGEST_READ, INGEST_LEAVE_OUT, INGEST_KNOWN };
 
+/* The files of a view, in path order; used by one thread at a time. */
+struct ingest_base {
+	int (*rewind)(void *closure, struct incr_error *err);
+	/* The next one: 0 (the caller releases it; its path is valid until the
+	 * next call), 1 at the end. */
+	int (*next)(void *closure, struct manifest_entry *out_entry,
+		    struct incr_error *err);
+	void *closure;
+	uint64_t txn; /* that ends the view */
+	uint64_t max_changes; /* a longer difference is not worth it */
+};
+
 struct ingest_options {
 	const struct incr_io *io; /* borrowed */
 	int store_dirfd; /* borrowed */
@@ -52,6 +64,12 @@ struct ingest_options {
 		     const struct io_stat *st, enum ingest_verdict *out_verdict,
 		     struct incr_error *err);
 	void *closure;
+	/*
+	 * A SNAPSHOT: the view that it follows, as find_stored gives it.  The
+	 * manifest becomes the difference to it, if that is short.  Borrowed until
+	 * the ingest is freed; NULL: the manifest is whole.
+	 */
+	const struct ingest_base *base;
 };
 
 int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
@@ -76,6 +94,10 @@ int ingest_add_removal(struct ingest *g, const char *path, size_t length,
 struct ingest_result {
 	uint64_t n_put, n_removed;
 	uint64_t size; /* bytes of the files put */
+	/* The manifest is the difference to the view that this transaction ends; it
+	 * puts n_put files all the same, and what it removes counts for nothing.
+	 * 0: it is whole. */
+	uint64_t relative_to;
 	/* Small: both in memory.  Frame offsets are relative to the start of inline_frames, container
 	 * PACK_SELF; whoever decodes an entry calls content_rebase() with the log position of the
 	 * first frame.  Shared content of older records keeps PACK_LOG and absolute positions. */

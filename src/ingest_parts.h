@@ -96,6 +96,32 @@ int ingest_index_finish(struct ingest_index *index, struct pack_writer *pack,
 			uint64_t size, struct content *out_content,
 			struct incr_error *err);
 
+/* ---- ingest_base.c: the difference to a view ---- */
+struct ingest_base_walk {
+	const struct ingest_base *base; /* borrowed; NULL: not used (any more) */
+	struct manifest_entry stored; /* owned; the next one that was not met */
+	bool is_at_end; /* there is none */
+	uint64_t n_changes; /* entries of the difference */
+};
+typedef int (*ingest_entry_fn)(void *closure, const struct manifest_entry *e,
+			       struct incr_error *err);
+
+int ingest_base_start(struct ingest_base_walk *b,
+		      const struct ingest_base *base, struct incr_error *err);
+void ingest_base_release(struct ingest_base_walk *b);
+/* What @e, the next file in path order, adds to the difference. */
+int ingest_base_put(struct ingest_base_walk *b, const struct manifest_entry *e,
+		    struct buf *out, struct incr_error *err);
+/* There are no more files; ends early when the difference gets long. */
+int ingest_base_finish(struct ingest_base_walk *b, struct buf *out,
+		       struct incr_error *err);
+bool ingest_base_is_long(const struct ingest_base_walk *b,
+			 const struct buf *difference);
+/* Give all files up to @last (NULL: all) to @put: those of the base with the difference applied. */
+int ingest_base_merge(struct ingest_base_walk *b, const struct buf *difference,
+		      const struct manifest_entry *last, ingest_entry_fn put,
+		      void *closure, struct incr_error *err);
+
 /* ---- ingest_sink.c: what comes out, in order ---- */
 struct ingest_sink {
 	const struct ingest_options *options; /* borrowed */
@@ -105,12 +131,14 @@ struct ingest_sink {
 	uint64_t inline_off; /* where they went in the pack */
 	struct buf manifest; /* the part that is not in the pack */
 	uint64_t manifest_size; /* the part that is */
+	struct ingest_base_walk base; /* while the manifest is relative */
 	struct ingest_index manifest_index;
 	struct ingest_index file_index; /* of the large file at hand */
 	uint64_t n_put, n_removed, size; /* of the result */
 	uint64_t n_done, size_done; /* of the progress */
 };
 
+int ingest_sink_start(struct ingest_sink *s, struct incr_error *err);
 /* Removes the pack, unless the sink is finished. */
 void ingest_sink_release(struct ingest_sink *s);
 /* The container that frames should be bound to. */

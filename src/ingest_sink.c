@@ -23,8 +23,16 @@ void ingest_sink_release(struct ingest_sink *s)
 	s->compressor = NULL;
 	buf_release(&s->frames);
 	buf_release(&s->manifest);
+	ingest_base_release(&s->base);
 	ingest_index_release(&s->manifest_index);
 	ingest_index_release(&s->file_index);
+}
+
+int ingest_sink_start(struct ingest_sink *s, struct incr_error *err)
+{
+	const struct ingest_base *base = s->options->base;
+
+	return base ? ingest_base_start(&s->base, base, err) : 0;
 }
 
 uint64_t ingest_sink_container(const struct ingest_sink *s)
@@ -167,20 +175,11 @@ static int drain_manifest(struct ingest_sink *s, bool is_end,
 	return 0;
 }
 
-static int put_entry(struct ingest_sink *s, const struct manifest_entry *e,
-		     struct incr_error *err)
+/* What the manifest holds goes to the pack when it has become much. */
+static int settle_manifest(struct ingest_sink *s, struct incr_error *err)
 {
 	int r;
 
-	if (manifest_encode(e, &s->manifest) < 0)
-		return incr_fail_nomem(err);
-
-	if (e->op == MANIFEST_PUT) {
-		s->n_put++;
-		s->size += e->content.size;
-	} else {
-		s->n_removed++;
-	}
 	if (!s->pack && s->manifest.size > MANIFEST_INLINE_MAX) {
 		r = open_pack(s, err);
 		if (r < 0)
@@ -189,6 +188,67 @@ static int put_entry(struct ingest_sink *s, const struct manifest_entry *e,
 	if (s->pack && s->manifest.size >= MANIFEST_FRAME)
 		return drain_manifest(s, false, err);
 	return 0;
+}
+
+static int write_entry(void *closure, const struct manifest_entry *e,
+		       struct incr_error *err)
+{
+	struct ingest_sink *s = closure;
+
+	if (manifest_encode(e, &s->manifest) < 0)
+		return incr_fail_nomem(err);
+	return settle_manifest(s, err);
+}
+
+/* Of the difference, whose frames were perhaps moved into a pack meanwhile. */
+static int write_merged(void *closure, const struct manifest_entry *e,
+			struct incr_error *err)
+{
+	struct ingest_sink *s = closure;
+	struct manifest_entry moved = *e;
+
+	if (s->pack && e->content.kind == CONTENT_PART &&
+	    e->content.container == PACK_SELF) {
+		moved.content.container = pack_writer_id(s->pack);
+		moved.content.frame_off += s->inline_off;
+	}
+	return write_entry(s, &moved, err);
+}
+
+/* The difference is too long: go on with the whole manifest. */
+static int leave_base(struct ingest_sink *s, const struct manifest_entry *last,
+		      struct incr_error *err)
+{
+	_cleanup_buf_ struct buf difference = BUF_INIT;
+	int r;
+
+	buf_move(&difference, &s->manifest);
+	r = ingest_base_merge(&s->base, &difference, last, write_merged, s,
+			      err);
+	s->base.base = NULL;
+	return r;
+}
+
+static int put_changed(struct ingest_sink *s, const struct manifest_entry *e,
+		       struct incr_error *err)
+{
+	int r = ingest_base_put(&s->base, e, &s->manifest, err);
+
+	if (r < 0 || !ingest_base_is_long(&s->base, &s->manifest))
+		return r;
+	return leave_base(s, e, err);
+}
+
+static int put_entry(struct ingest_sink *s, const struct manifest_entry *e,
+		     struct incr_error *err)
+{
+	if (e->op == MANIFEST_PUT) {
+		s->n_put++;
+		s->size += e->content.size;
+	} else {
+		s->n_removed++;
+	}
+	return s->base.base ? put_changed(s, e, err) : write_entry(s, e, err);
 }
 
 static int take_small(struct ingest_sink *s, struct ingest_job *job,
@@ -282,17 +342,32 @@ static int finish_pack(struct ingest_sink *s, struct ingest_result *result,
 	return 0;
 }
 
+/* What is left of the view that the manifest is relative to. */
+static int finish_base(struct ingest_sink *s, struct incr_error *err)
+{
+	int r = ingest_base_finish(&s->base, &s->manifest, err);
+
+	if (r < 0)
+		return r;
+	if (ingest_base_is_long(&s->base, &s->manifest))
+		return leave_base(s, NULL, err);
+	return settle_manifest(s, err);
+}
+
 int ingest_sink_finish(struct ingest_sink *s, struct ingest_result *out_result,
 		       struct incr_error *err)
 {
+	int r = s->base.base ? finish_base(s, err) : 0;
 	struct ingest_result result = {
 		.n_put = s->n_put,
 		.n_removed = s->n_removed,
 		.size = s->size,
+		.relative_to = s->base.base ? s->base.base->txn : 0,
 		.is_inline = !s->pack,
 	};
-	int r;
 
+	if (r < 0)
+		return r;
 	if (s->pack) {
 		r = finish_pack(s, &result, err);
 		if (r < 0)

@@ -291,6 +291,7 @@ static int commit_open(struct open_txn *o, bool rewrites,
 				    .content = &content };
 	struct commit_request request = { .n_items = 1, .items = &item };
 	struct incr_view *view = NULL;
+	struct commit_base base = { 0 };
 	int r = 0;
 
 	if (o->branch.head && f->type != INCR_APPEND && f->type != INCR_DELETE)
@@ -300,7 +301,11 @@ static int commit_open(struct open_txn *o, bool rewrites,
 		return r;
 	commit_ingest_options(o->st, view, f->type == INCR_UPDATE && !rewrites,
 			      &options);
-	r = ingest_staged(o, &options, &content, err);
+	if (f->type == INCR_SNAPSHOT)
+		r = commit_base_init(&base, o->st, view, &options, err);
+	if (r == 0)
+		r = ingest_staged(o, &options, &content, err);
+	commit_base_release(&base);
 	if (r == 0) {
 		r = commit_append(o->st, &request, err);
 		if (r < 0)

@@ -288,6 +288,8 @@ int state_txn(struct index *ix, uint64_t number, struct buf *storage,
 		return r;
 	t.status = (enum incr_txn_status)cursor_u8(&c);
 	t.record_position = cursor_varint(&c);
+	t.root = cursor_varint(&c);
+	t.n_entries = cursor_varint(&c);
 	if (fact_decode_txn(&c, &t.fact) < 0)
 		return bad_value(&k, err);
 	*out = t;
@@ -304,6 +306,8 @@ int state_put_txn(struct index *ix, const struct state_txn *t,
 	fact.manifest = text_of(NULL);
 	if (buf_put_u8(&value, (uint8_t)t->status) < 0 ||
 	    buf_put_varint(&value, t->record_position) < 0 ||
+	    buf_put_varint(&value, t->root) < 0 ||
+	    buf_put_varint(&value, t->n_entries) < 0 ||
 	    fact_encode_txn(&fact, &value) < 0)
 		return incr_fail_nomem(err);
 	return put(ix, &k, &value, err);

@@ -16,7 +16,6 @@
 
 /* ---- keys ---- */
 #define STATE_KEY_MAX TABLE_KEY_MAX
-#define STATE_VIEW_PREFIX 17 /* 'v', dataset, view start */
 
 struct state_key {
 	uint8_t bytes[STATE_KEY_MAX];
@@ -35,7 +34,7 @@ enum state_kind {
 	STATE_BUILD = 'R', /* ~number -> build */
 	STATE_TRANSFORM = 'X', /* name, 0, ~build -> status */
 	STATE_VERSION =
-		'v', /* dataset, view start, path, 0, ~transaction -> version */
+		'v', /* dataset, root, path, 0, ~transaction -> version */
 	STATE_CHANGE =
 		'c', /* in change sets only: path, 0, ~transaction -> version */
 };
@@ -67,6 +66,9 @@ struct state_txn {
 	struct fact_txn fact; /* manifest empty: it stands in the record */
 	enum incr_txn_status status;
 	uint64_t record_position; /* of its commit */
+	/* Of its view, once it is committed: where the entries that the view is
+	 * made of begin, and how many they are from there on. */
+	uint64_t root, n_entries;
 };
 
 /* A file version, or its removal. */
@@ -117,7 +119,7 @@ int state_put_txn(struct index *ix, const struct state_txn *t,
 /*
  * The lines that lead to a transaction, newest first, each with the newest
  * transaction on it that counts; ends at the line where @from_txn (the view's
- * start) stands; 0: all.
+ * root) stands; 0: all.
  */
 struct lineage {
 	size_t n;

@@ -242,8 +242,9 @@ static int ingest_folder(struct sync *s, struct ingest_options *options,
 			 struct ingest_result *out_content,
 			 struct incr_error *err)
 {
+	struct commit_base base = { 0 };
 	struct ingest *g;
-	int r;
+	int r = 0;
 
 	commit_ingest_options(s->st, s->view,
 			      s->options->mode != INCR_SYNC_SNAPSHOT &&
@@ -255,13 +256,20 @@ static int ingest_folder(struct sync *s, struct ingest_options *options,
 	options->skips_special = s->options->txn.skips_special;
 	options->progress = s->options->txn.progress;
 	options->progress_closure = s->options->txn.progress_closure;
-	r = ingest_new(options, &g, err);
-	if (r < 0)
+	/* --rewrite counts every file: then the list must hold them all */
+	if (s->options->mode == INCR_SYNC_SNAPSHOT && !s->options->txn.rewrites)
+		r = commit_base_init(&base, s->st, s->view, options, err);
+	if (r == 0)
+		r = ingest_new(options, &g, err);
+	if (r < 0) {
+		commit_base_release(&base);
 		return r;
+	}
 	r = ingest_add_tree(g, AT_FDCWD, s->options->directory, NULL, err);
 	if (r == 0)
 		r = ingest_run(g, out_content, err);
 	ingest_free(g);
+	commit_base_release(&base);
 	/* what stands behind the folder's last path */
 	while (r == 0 && s->walk_state == 0) {
 		r = note_gone(s, err);
@@ -287,8 +295,11 @@ static int count_entry(struct sync *s, struct view_walk *w,
 {
 	struct version old;
 	bool is_same;
-	int r = view_walk_find(w, e->path, e->path_length, err);
+	int r;
 
+	if (e->op == MANIFEST_REMOVE)
+		return 0; /* among those that are gone */
+	r = view_walk_find(w, e->path, e->path_length, err);
 	if (r < 0)
 		return r;
 	if (r == 1) {

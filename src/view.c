@@ -74,11 +74,12 @@ static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 			"it is no committed transaction of this dataset");
 	}
 	v->start = t.fact.view_start;
+	v->oldest = v->start;
 	v->n_files = t.fact.view_files;
 	v->size = t.fact.view_size;
 	v->prefix = state_key_of(STATE_VERSION, v->dataset_id);
-	state_key_number(&v->prefix, v->start);
-	r = lineage_of(st->index, t.fact.line, txn, v->start, &v->lineage, err);
+	state_key_number(&v->prefix, t.root);
+	r = lineage_of(st->index, t.fact.line, txn, t.root, &v->lineage, err);
 	return r < 0 ? r : index_freeze(st->index, &v->sources, err);
 }
 

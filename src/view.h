@@ -1,8 +1,8 @@
 /*
  * Views: path -> file version, resolved through the index's sources.
  *
- * All versions of a view's epoch (dataset and view start) stand side by side
- * in the index, newest first for each path.  A version counts if its
+ * All versions that a view is made of (of its dataset, since its root) stand
+ * side by side in the index, newest first for each path.  A version counts if its
  * transaction is on the view's path and not after its end; the newest that
  * counts decides.  A change set is the same thing over a private memtable in
  * which everything counts.
@@ -21,6 +21,8 @@ struct incr_view {
 	uint64_t store_tag;
 	struct index_sources *sources; /* shared(ref); NULL: the empty view */
 	uint64_t dataset_id, txn, start;
+	/* What was put before this transaction, a SNAPSHOT that took it over, was put by it. */
+	uint64_t oldest;
 	uint64_t n_files, size;
 	struct state_key prefix; /* of all its keys */
 	bool counts_all; /* a change set */
@@ -35,7 +37,8 @@ struct view_walk {
 	/* the version found, valid after 0: */
 	const char *path; /* borrowed from the iterator */
 	size_t path_length;
-	uint64_t txn;
+	uint64_t key_txn; /* the one in its key */
+	uint64_t txn; /* the one that put it, as the view has it */
 	uint64_t removed_by; /* after a find that gave 1: the last that took it away; 0: none */
 	uint64_t place;
 	const uint8_t *value; /* borrowed from the iterator */

@@ -65,7 +65,8 @@ static void parse_key(struct view_walk *w)
 
 	w->path = (const char *)e->key + w->view->prefix.size;
 	w->path_length = e->key_size - w->view->prefix.size - TXN_SUFFIX;
-	w->txn = ~get_be64(e->key + e->key_size - 8);
+	w->key_txn = ~get_be64(e->key + e->key_size - 8);
+	w->txn = w->key_txn > w->view->oldest ? w->key_txn : w->view->oldest;
 }
 
 static bool is_decided(const struct view_walk *w)
@@ -105,8 +106,8 @@ static int judge(struct view_walk *w, bool *out_counts,
 		return incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
 				 "a file version in the index does not parse");
 	*out_counts = w->view->counts_all ||
-		      (w->txn <= w->view->txn &&
-		       lineage_holds(&w->view->lineage, line, w->txn));
+		      (w->key_txn <= w->view->txn &&
+		       lineage_holds(&w->view->lineage, line, w->key_txn));
 	return 0;
 }
 
@@ -121,7 +122,7 @@ static int skip_versions(struct view_walk *w, unsigned n_steps,
 	if (is_decided(w))
 		/* no path has a byte below 1, so this is the first key of another path */
 		return seek_path(w, w->last_path, w->last_length, "\1", 1, err);
-	if (w->txn <= w->view->txn)
+	if (w->key_txn <= w->view->txn)
 		return w->it->next(w->it, err);
 	put_be64(tail + 1, ~w->view->txn);
 	return seek_path(w, w->path, w->path_length, tail, sizeof(tail), err);
@@ -201,6 +202,9 @@ static int find(struct view_walk *w, const void *path, size_t length,
 		if (!counts)
 			continue;
 		if (op == MANIFEST_REMOVE) {
+			/* the view began without it */
+			if (w->key_txn <= w->view->oldest)
+				return 1;
 			/* a removal of what was removed already took nothing away */
 			w->removed_by = w->txn;
 			continue;

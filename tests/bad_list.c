@@ -85,7 +85,8 @@ const struct bad bad_stores[] = {
 	{ "bad-txn-branch", BAD_TXN_FIELD, C, "bad-fact", FIELD(fact_txn, branch_id), .value = 99 },
 	{ "bad-txn-line", BAD_TXN_FIELD, C, "bad-fact", FIELD(fact_txn, line), .value = 99 },
 	{ "bad-txn-type", BAD_TXN_FIELD, C, "bad-fact", FIELD(fact_txn, type), .value = 9 },
-	{ "bad-txn-manifest-kind", BAD_TXN_FIELD, C, "bad-fact", FIELD(fact_txn, manifest_kind), .value = 2 },
+	{ "bad-txn-manifest-kind", BAD_TXN_FIELD, C, "bad-fact", FIELD(fact_txn, manifest_kind), .value = 4 },
+	{ "bad-txn-relative-update", BAD_TXN_FIELD, C, "bad-fact", FIELD(fact_txn, manifest_kind), .value = 2 },
 	{ "bad-txn-files", BAD_TXN_FIELD, C, "wrong-counts", FIELD(fact_txn, n_files), .value = UINT64_MAX },
 	{ "bad-txn-size", BAD_TXN_FIELD, C, "wrong-counts", FIELD(fact_txn, size), .value = UINT64_MAX },
 

@@ -57,6 +57,7 @@ struct run {
 	struct sim *sim;
 	struct incr_store *st;
 	uint64_t dataset;
+	bool has_kept; /* the source of what stays is made */
 	unsigned n_files; /* made so far: names and contents differ */
 	size_t staged_at; /* operations when a put into @staged was acknowledged */
 	uint64_t staged; /* 0: none */
@@ -94,6 +95,28 @@ static void make_source(struct run *run, const char *name, size_t size)
 	(void)io->pwrite(io, fd, data, size, 0);
 	(void)io->close(io, fd);
 	free(data);
+}
+
+/* Mostly files that stay: from the second one on it is relative. */
+static int commit_snapshot(struct run *run, const char *name,
+			   struct incr_error *err)
+{
+	static const char *const names[] = { "kept/1", "kept/2", "kept/3",
+					     "kept/4", "kept/5", "kept/6" };
+	struct incr_txn_options options = { .dataset_id = run->dataset,
+					    .type = INCR_SNAPSHOT };
+	struct incr_source sources[8] = { { .path = "source", .name = name },
+					  { .path = "source",
+					    .name = "always/here" } };
+
+	if (!run->has_kept)
+		make_source(run, "kept", 300);
+	run->has_kept = true;
+	for (size_t i = 0; i < 6; i++)
+		sources[i + 2] = (struct incr_source){ .path = "kept",
+						       .name = names[i] };
+	make_source(run, "source", 900);
+	return incr_commit(run->st, &options, sources, 8, NULL, err);
 }
 
 static int commit(struct run *run, enum incr_txn_type type, const char *name,
@@ -167,7 +190,7 @@ static int run_verb(struct run *run, enum verb verb, struct incr_error *err)
 	snprintf(name, sizeof(name), "file-%u", run->n_files);
 	switch (verb) {
 	case VERB_SNAPSHOT:
-		return commit(run, INCR_SNAPSHOT, name, 900, err);
+		return commit_snapshot(run, name, err);
 	case VERB_APPEND:
 		return commit(run, INCR_APPEND, name, 1500, err);
 	case VERB_UPDATE:

@@ -294,10 +294,14 @@ static void read_txn(struct lost *l, const struct fact_txn *t,
 		names_add(&l->names, "t%" PRIu64 " manifest", t->number);
 		return;
 	}
-	while ((r = manifest_reader_next(m.entries, &e, NULL)) == 0)
+	while ((r = manifest_reader_next(m.entries, &e, NULL)) == 0) {
+		/* of a relative SNAPSHOT: what it does not take over */
+		if (e->op == MANIFEST_REMOVE)
+			continue;
 		names_add(read_entry(l->st, e) ? &l->names : &l->good,
 			  "t%" PRIu64 " %.*s", t->number, (int)e->path_length,
 			  e->path);
+	}
 	manifest_source_release(&m);
 	if (r < 0)
 		names_add(&l->names, "t%" PRIu64 " manifest", t->number);

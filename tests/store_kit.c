@@ -104,23 +104,67 @@ static int remove_paths(struct store_kit *k,
 			   info, store_kit_err(k));
 }
 
+/*
+ * Files of one content have one time, as those have that nobody touched: a
+ * SNAPSHOT of them may be relative.
+ */
+static char *make_source(size_t i, const char *content)
+{
+	const struct timespec times[2] = { { .tv_sec = 1700000000 },
+					   { .tv_sec = 1700000000 } };
+	char name[48];
+	char *path;
+
+	/* other processes of the test do the same */
+	snprintf(name, sizeof(name), "source-%d-%zu", (int)getpid(), i);
+	store_kit_write(name, content, strlen(content));
+	path = store_kit_path(name);
+	must(utimensat(AT_FDCWD, path, times, 0) == 0, path);
+	return path;
+}
+
+static int put_snapshot(struct store_kit *k,
+			const struct incr_txn_options *options, char **words,
+			char **contents, size_t n, struct incr_txn_info *info)
+{
+	struct incr_source sources[FILES_MAX];
+	int r;
+
+	for (size_t i = 0; i < n; i++)
+		sources[i] = (struct incr_source){ .kind = INCR_SOURCE_PATH,
+						   .fd = -1,
+						   .path = make_source(
+							   i, contents[i]),
+						   .name = words[i] };
+	r = incr_commit(k->st, options, sources, n, info, store_kit_err(k));
+	for (size_t i = 0; i < n; i++) {
+		(void)unlink(sources[i].path);
+		free((char *)sources[i].path);
+	}
+	return r;
+}
+
 static int put_files(struct store_kit *k,
 		     const struct incr_txn_options *options, char **words,
 		     size_t n, struct incr_txn_info *info)
 {
 	struct incr_source sources[FILES_MAX];
+	char *contents[FILES_MAX];
 	int r;
 
 	for (size_t i = 0; i < n; i++) {
-		char *content = strchr(words[i], '=');
-
-		if (content)
-			*content++ = '\0';
+		contents[i] = strchr(words[i], '=');
+		if (contents[i])
+			*contents[i]++ = '\0';
 		else
-			content = words[i] + strlen(words[i]);
-		sources[i] = store_kit_source(
-			store_kit_stream(content, strlen(content)), words[i]);
+			contents[i] = words[i] + strlen(words[i]);
 	}
+	if (options->type == INCR_SNAPSHOT)
+		return put_snapshot(k, options, words, contents, n, info);
+	for (size_t i = 0; i < n; i++)
+		sources[i] = store_kit_source(
+			store_kit_stream(contents[i], strlen(contents[i])),
+			words[i]);
 	r = incr_commit(k->st, options, sources, n, info, store_kit_err(k));
 	for (size_t i = 0; i < n; i++)
 		(void)close(sources[i].fd);

@@ -191,7 +191,8 @@ static void test_fact__impossible_values__are_refused(void)
 		{ "number", a_txn },	 { "parent", a_txn },
 		{ "type", a_txn },	 { "type", a_txn },
 		{ "view start", a_txn }, { "manifest kind", a_txn },
-		{ "line", a_txn },
+		{ "line", a_txn },	 { "a relative DELETE", a_txn },
+		{ "relative to nothing", a_txn },
 	};
 
 	bad[0].txn.number = 0;
@@ -199,8 +200,12 @@ static void test_fact__impossible_values__are_refused(void)
 	bad[2].txn.type = 0;
 	bad[3].txn.type = 5;
 	bad[4].txn.view_start = 91;
-	bad[5].txn.manifest_kind = 2;
+	bad[5].txn.manifest_kind = 4;
 	bad[6].txn.line = 0;
+	bad[7].txn.is_relative = true;
+	bad[8].txn.is_relative = true;
+	bad[8].txn.type = INCR_SNAPSHOT;
+	bad[8].txn.parent = 0;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		_cleanup_buf_ struct buf b = BUF_INIT, out = BUF_INIT;
 
@@ -368,7 +373,7 @@ static void test_state__values__come_back(void)
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct state_dataset dataset = { a_dataset, true }, got_dataset;
 	struct state_branch branch = { a_branch, 5, 6, true }, got_branch;
-	struct state_txn txn = { a_txn, INCR_ABORTED, 4711 }, got_txn;
+	struct state_txn txn = { a_txn, INCR_ABORTED, 4711, 66, 5 }, got_txn;
 	struct state_line got_line;
 	struct store_kit k;
 	struct index *ix;

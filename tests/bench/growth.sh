@@ -88,6 +88,15 @@ grow_history() {
 	rm -rf "$work/long" "$work/short"
 }
 
+# Another one for each $2 from 0 to 99.
+change_hundredth() {
+	local file
+	find "$1" -type f | LC_ALL=C sort | awk -v i="$2" 'NR % 100 == i' |
+		while IFS= read -r file; do
+			echo "changed in round $2" >>"$file"
+		done
+}
+
 grow_snapshots() {
 	local one ten i
 	make_once snapshot tree 1000 "$n_snapshots" 4096
@@ -102,6 +111,14 @@ grow_snapshots() {
 	ten=$(mib_of "$work/store")
 	row_of_numbers "stored: 10 equal snapshots of $n_snapshots files / one" \
 		"$ten" "$one" 1.1 MiB
+	for ((i = 0; i < 10; i++)); do
+		change_hundredth "$data/snapshot" $i
+		"$INCRCTL" -S "$work/store" commit -q data \
+			"$data/snapshot" --type snapshot >/dev/null ||
+			die "cannot commit a snapshot"
+	done
+	row_of_numbers "stored: 10 more, 1 % changed in each / one" \
+		"$(mib_of "$work/store")" "$one" - MiB
 	print_row "peak memory of a commit of $n_snapshots files, MiB" \
 		"$(peak_of snapshot)" 256 \
 		"$(peak_of snapshot | awk '{ print $1 / 256 }')" 1.0

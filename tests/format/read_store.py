@@ -329,7 +329,7 @@ class Content:
         """Entries (op, path, mode, mtime, hash, descriptor) [9.4]."""
         position = txn["frames_position"]
         data = txn["manifest"]
-        if txn["manifest_kind"] == 1:
+        if txn["manifest_kind"] & 1:
             c = Cursor(data, "damaged-manifest")
             d = self.descriptor(c, None)
             c.end()
@@ -428,7 +428,9 @@ def read_txn(c):
     t["meta"] = pairs_of(c.string())
     t["opened"], t["closed"] = c.zigzag(), c.zigzag()
     t["manifest"] = c.string()
-    c.check(1 <= t["type"] <= 4 and t["manifest_kind"] <= 1 and t["number"] and
+    is_relative = t["manifest_kind"] & 2
+    c.check(not is_relative or (t["type"] == 1 and t["parent"]))
+    c.check(1 <= t["type"] <= 4 and t["manifest_kind"] <= 3 and t["number"] and
             t["dataset_id"] and t["branch_id"] and t["line"] and
             t["parent"] < t["number"] and t["view_start"] <= t["number"])
     return t
@@ -575,11 +577,15 @@ class Facts:
         """path -> (entry, transaction) [10]"""
         files = {}
         start = self.txns[head]["view_start"]
-        path = [t for t in self.path(head) if t["number"] >= start]
+        path = []
+        for t in self.path(head):
+            path.append(t)
+            if t["type"] == 1 and not t["manifest_kind"] & 2:
+                break
         for t in reversed(path):
             for entry in content.manifest(t):
                 if entry[0] == 1:
-                    files[entry[1]] = (entry, t["number"])
+                    files[entry[1]] = (entry, max(t["number"], start))
                 else:
                     files.pop(entry[1], None)
         if (len(files) != self.txns[head]["view_files"] or

@@ -98,7 +98,10 @@ class Backend:
                 self.script.append("mkdir -p %s/%s" % (name, parent))
             with open(full, "w", encoding="ascii") as stream:
                 stream.write(file.content + "\n")
+            # one time for all: a SNAPSHOT of what is there is relative
+            os.utime(full, (1700000000, 1700000000))
             self.script.append("echo %s >%s/%s" % (file.content, name, path))
+            self.script.append("touch -d @1700000000 %s/%s" % (name, path))
             if file.mode != 0o644:
                 os.chmod(full, file.mode)
                 self.script.append("chmod %o %s/%s" % (file.mode, name, path))
