@@ -24,8 +24,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static int begin_build(struct mount_daemon *d)
 {
@@ -286,6 +288,14 @@ static void send_report(int fd, int status, const char *line)
 		(void)!write(fd, line, strlen(line));
 }
 
+/* What the caller had open, a lock perhaps, is not to live as long as we do. */
+static void drop_inherited(int but)
+{
+	if (but > STDERR_FILENO + 1)
+		(void)close_range(STDERR_FILENO + 1, (unsigned int)but - 1, 0);
+	(void)close_range((unsigned int)but + 1, UINT_MAX, 0);
+}
+
 /* The daemon: never returns. */
 static void run_child(struct mount_daemon *d, int report)
 {
@@ -294,6 +304,7 @@ static void run_child(struct mount_daemon *d, int report)
 	int r;
 
 	(void)setsid();
+	drop_inherited(report);
 	r = start(d, &m);
 	if (r < 0) {
 		send_report(report, exit_print(cli, &cli->err), NULL);

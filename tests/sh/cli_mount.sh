@@ -49,6 +49,12 @@ t_exit 5 "refused" sh -c '"$INCRCTL" run t --view=copy -i in=in -o out=out -- tr
 	echo b >a; "$INCRCTL" commit in a --type update -q
 	"$INCRCTL" mount '"$mnt"' t -i in=in -o out=out --require-incremental'
 
+# A lock of the caller's
+new_world
+t "a mount below a lock" sh -c 'exec 9>lock; flock 9; "$INCRCTL" mount '"$mnt"' t -i in=in -o out=out'
+t "does not hold it when the caller is gone" flock -n lock true
+t "is unmounted" "$INCRCTL" unmount --abort "$mnt"
+
 # A build by hand
 new_world
 t_out "mount says what it is" "b1 mounted on $mnt: snapshot" "$INCRCTL" mount "$mnt" t "${io[@]}"
