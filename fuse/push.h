@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct incr_mount;
 struct view_slot;
@@ -17,15 +18,32 @@ struct push {
 	pthread_mutex_t lock; /* held by the only thread that pushes */
 };
 
+/* Somebody who reads the files of a view in order. */
+struct push_stream {
+	uint64_t next; /* place where the last run ended */
+	uint64_t mark; /* place of the file that it left out; UINT64_MAX: none */
+	unsigned int window; /* files to push at once */
+	uint64_t stamp; /* of the last use; 0: never */
+};
+
+#define PUSH_N_STREAMS 4
+
+struct push_streams { /* of a view; guarded by push.lock */
+	struct push_stream items[PUSH_N_STREAMS];
+	uint64_t stamp;
+};
+
 /* One run of files behind a file that was read. */
 struct push_run {
 	struct incr_mount *mount;
 	struct view_slot *slot;
+	struct push_stream *stream;
+	bool is_ahead; /* of the reader: the answer need not wait for it */
 	struct incr_view_iter *iter;
 	struct incr_node node;
 	struct incr_frame_ref frame; /* of the file before; has_frame */
 	bool has_frame;
-	unsigned int n_pushed, n_unknown, window;
+	unsigned int n_pushed, n_unknown, n_to_leap;
 };
 
 void push_init(struct push *p);

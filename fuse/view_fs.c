@@ -172,7 +172,7 @@ static void reply_frame(struct incr_mount *m, fuse_req_t req,
 	if (size > rr->size)
 		size = rr->size;
 	is_pushing = push_begin(&run, m, slot, node);
-	if (is_pushing && !push_some(&run, PUSH_FIRST)) {
+	if (is_pushing && !run.is_ahead && !push_some(&run, PUSH_FIRST)) {
 		push_end(&run);
 		is_pushing = false;
 	}

@@ -9,6 +9,7 @@
 #include "fuse_api.h"
 #include "incr.h"
 #include "inode.h"
+#include "push.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,8 +26,8 @@ struct view_slot {
 	struct timespec dir_time;
 	bool is_counted; /* freed when nobody knows it */
 	uint64_t n_refs; /* kernel lookups and holders; guarded by slots.lock */
-	_Atomic uint64_t next_place; /* where a scan of small files goes on */
-	_Atomic unsigned int window; /* files to push at once */
+	struct push_streams streams;
+	_Atomic uint64_t asked; /* place of a file asked for during a run */
 };
 
 struct view_slots {

@@ -69,7 +69,7 @@ int view_slot_new(struct incr_mount *m, struct incr_view *view, uint64_t salt,
 	slot->dir_time = m->started;
 	slot->is_counted = is_counted;
 	slot->n_refs = 1;
-	atomic_store(&slot->next_place, UINT64_MAX);
+	atomic_store(&slot->asked, UINT64_MAX);
 	(void)pthread_mutex_lock(&m->slots.lock);
 	is_placed = place_slot(&m->slots, slot);
 	(void)pthread_mutex_unlock(&m->slots.lock);
