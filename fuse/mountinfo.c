@@ -180,10 +180,14 @@ int mountinfo_resolve(const char *path, char **out_path)
 /*
  * Ask for something that is never answered by a cache, and tell the other end
  * of the pipe.  The directory is closed before that: the mount may be unmounted
- * next.
+ * next.  A mount that hangs keeps this process: it must keep nobody who reads
+ * what the program prints, or waits for a lock that was inherited.
  */
 static void answer_dead(const char *path, int pipe_fd)
 {
+	(void)close_range((unsigned)pipe_fd + 1, UINT_MAX, 0);
+	if (pipe_fd > 0)
+		(void)close_range(0, (unsigned)pipe_fd - 1, 0);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char is_dead = fd < 0 && errno == ENOTCONN;
 
