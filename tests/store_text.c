@@ -197,6 +197,16 @@ static int add_open(void *closure, const struct incr_txn_info *t)
 	return 0;
 }
 
+static int add_build(void *closure, const struct incr_build_info *b)
+{
+	struct walk *w = closure;
+
+	store_text_add(w->out, "build b%" PRIu64 " of %s %s exit %d\n",
+		       b->number, b->plan.transform.name,
+		       incr_build_status_name(b->status), b->exit_code);
+	return 0;
+}
+
 int store_text_fill(struct incr_store *st, unsigned flags,
 		    struct store_text *out)
 {
@@ -213,6 +223,11 @@ int store_text_fill(struct incr_store *st, unsigned flags,
 	if (r < 0)
 		(void)failed(&w, r, &err);
 	r = incr_txn_list_open(st, add_open, &w, &err);
+	if (r < 0)
+		(void)failed(&w, r, &err);
+	r = flags & STORE_TEXT_BUILDS ?
+		    incr_build_list(st, NULL, add_build, &w, &err) :
+		    0;
 	if (r < 0)
 		(void)failed(&w, r, &err);
 	free(w.data);

@@ -19,6 +19,7 @@ void store_text_add(struct store_text *t, const char *format, ...)
 #define STORE_TEXT_ALL_VIEWS \
 	1u /* of each transaction, not of the heads alone */
 #define STORE_TEXT_TIMES 2u
+#define STORE_TEXT_BUILDS 4u
 /*
  * What is there replaces what @out held.  Where reading fails the text says
  * so, and the code of the first such failure is returned.
