@@ -2,7 +2,10 @@
  * The browser: finding datasets, branches and transactions.
  *
  * What leads to a view may change any time and is looked up again after a short
- * while; the heads of branches each time.  All below a view stays.
+ * while; `current` each time, so that a commit that returned is seen by whoever
+ * looks next.  That costs a request for each path that is walked through it, so
+ * the answer is kept until somebody writes to the store.  All below a view
+ * stays.
  */
 #include "config.h"
 
@@ -42,6 +45,7 @@ static void browse_dir_free(struct incr_mount *m, struct node *n)
 	(void)m;
 	free(d->path);
 	free(d->branch);
+	(void)pthread_mutex_destroy(&d->lock);
 	free(d);
 }
 
@@ -54,6 +58,7 @@ static struct browse_dir *new_dir(const char *path, const char *branch)
 	if (d == NULL)
 		return NULL;
 	d->node.ops = &browse_dir_ops;
+	(void)pthread_mutex_init(&d->lock, NULL);
 	d->path = strdup(path);
 	d->branch = branch == NULL ? NULL : strdup(branch);
 	size = asprintf(&key, "%c%s:%s", KEY_DIR, path,
@@ -77,7 +82,8 @@ static void browse_view_free(struct incr_mount *m, struct node *n)
 	free(v);
 }
 
-static struct browse_view *new_view(uint64_t dataset_id, uint64_t txn)
+static struct browse_view *new_view(uint64_t dataset_id, uint64_t txn,
+				    struct timespec time)
 {
 	struct browse_view *v = calloc(1, sizeof(*v));
 	uint64_t key[3] = { KEY_VIEW, dataset_id, txn };
@@ -87,6 +93,7 @@ static struct browse_view *new_view(uint64_t dataset_id, uint64_t txn)
 	v->node.ops = &browse_view_ops;
 	v->dataset_id = dataset_id;
 	v->txn = txn;
+	v->time = time;
 	if (node_set_key(&v->node, key, sizeof(key)) < 0) {
 		free(v);
 		return NULL;
@@ -251,6 +258,7 @@ static struct timespec view_time(struct incr_mount *m, uint64_t txn)
 struct found {
 	struct node *node; /* owned; NULL: no memory */
 	double timeout;
+	bool is_head; /* a struct browse_view that `current` leads to */
 };
 
 /* Look for @name in the dataset that @d is, or in its branch: 0, or 1. */
@@ -285,11 +293,10 @@ static int find_in_dataset(struct incr_mount *m, const struct browse_dir *d,
 		r = 0; /* a dataset that was never written to */
 	if (r != 0)
 		return r;
-	v = new_view(id, txn);
-	if (v != NULL)
-		v->time = view_time(m, txn);
+	v = new_view(id, txn, view_time(m, txn));
 	out->node = v == NULL ? NULL : &v->node;
 	out->timeout = *name == '@' ? NAME_TIMEOUT : 0;
+	out->is_head = *name != '@';
 	return 0;
 }
 
@@ -317,14 +324,47 @@ static int find_part(struct incr_mount *m, const struct browse_dir *d,
 	return r;
 }
 
+/* Answer from what is known.  False: the store has to be read. */
+static bool reply_known(struct incr_mount *m, fuse_req_t req,
+			struct browse_dir *d, uint64_t generation)
+{
+	struct browse_head head;
+	struct browse_view *v;
+
+	(void)pthread_mutex_lock(&d->lock);
+	head = d->head;
+	(void)pthread_mutex_unlock(&d->lock);
+	if (head.generation != generation)
+		return false;
+	v = new_view(head.dataset_id, head.txn, head.time);
+	reply_node(m, req, v == NULL ? NULL : &v->node, 0);
+	return true;
+}
+
+static void keep_head(struct browse_dir *d, const struct browse_view *v,
+		      uint64_t generation)
+{
+	(void)pthread_mutex_lock(&d->lock);
+	d->head = (struct browse_head){
+		.generation = generation,
+		.dataset_id = v->dataset_id,
+		.txn = v->txn,
+		.time = v->time,
+	};
+	(void)pthread_mutex_unlock(&d->lock);
+}
+
 static void browse_lookup(struct incr_mount *m, fuse_req_t req, struct node *n,
 			  const char *name)
 {
-	const struct browse_dir *d = (const struct browse_dir *)n;
+	struct browse_dir *d = (struct browse_dir *)n;
 	struct incr_error err = INCR_ERROR_INIT;
 	struct found found = { 0 };
+	uint64_t generation = watch_generation(&m->watch);
 	int r;
 
+	if (strcmp(name, "current") == 0 && reply_known(m, req, d, generation))
+		return;
 	serve_yield(&m->serve);
 	(void)pthread_mutex_lock(&m->store_lock);
 	r = incr_store_refresh(m->store, &err);
@@ -335,6 +375,8 @@ static void browse_lookup(struct incr_mount *m, fuse_req_t req, struct node *n,
 	if (r == 1)
 		r = find_part(m, d, name, &found, &err);
 	(void)pthread_mutex_unlock(&m->store_lock);
+	if (r == 0 && found.is_head && found.node != NULL)
+		keep_head(d, (struct browse_view *)found.node, generation);
 	if (r == 0)
 		reply_node(m, req, found.node, found.timeout);
 	else if (r == 1)
@@ -442,5 +484,6 @@ int browse_init(struct incr_mount *m, struct incr_error *err)
 	if (root == NULL)
 		return mount_fail_nomem(err);
 	node_table_add_fixed(&m->nodes, &root->node);
+	watch_open(&m->watch, incr_store_path(m->store));
 	return 0;
 }

@@ -13,11 +13,20 @@
 
 int browse_init(struct incr_mount *m, struct incr_error *err);
 
+/* What `current` led to when the store was read last. */
+struct browse_head {
+	uint64_t generation; /* of the watch, before that; 0: not read yet */
+	uint64_t dataset_id, txn;
+	struct timespec time;
+};
+
 /* A directory above views. */
 struct browse_dir {
 	struct node node;
 	char *path; /* dataset name, or the first parts of one; owned */
 	char *branch; /* owned; NULL: not the directory of a branch */
+	pthread_mutex_t lock; /* guards @head */
+	struct browse_head head;
 };
 
 /* The root of a view, which is opened when somebody looks into it. */

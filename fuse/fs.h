@@ -11,6 +11,7 @@
 #include "push.h"
 #include "serve.h"
 #include "view_fs.h"
+#include "watch.h"
 
 #include <sys/stat.h>
 
@@ -38,6 +39,7 @@ struct incr_mount {
 	struct dir_cache dirs;
 	struct push push;
 	pthread_mutex_t store_lock; /* guards @store in a browser */
+	struct watch watch; /* of @store, in a live browser */
 };
 
 /* The operations of the session; its userdata is the struct incr_mount. */

@@ -46,6 +46,7 @@ static struct incr_mount *new_mount(const struct incr_mount_options *options,
 	(void)pthread_mutex_init(&m->store_lock, NULL);
 	dir_cache_init(&m->dirs);
 	push_init(&m->push);
+	watch_init(&m->watch);
 	if (serve_init(&m->serve, options->n_threads) < 0 ||
 	    node_table_init(&m->nodes, m) < 0 ||
 	    view_slots_init(&m->slots) < 0) {
@@ -296,6 +297,7 @@ void incr_mount_free(struct incr_mount *m)
 		output_free(m->outputs[i]);
 	free(m->outputs);
 	push_release(&m->push);
+	watch_release(&m->watch);
 	serve_release(&m->serve);
 	(void)pthread_mutex_destroy(&m->store_lock);
 	free(m->path);

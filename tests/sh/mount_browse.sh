@@ -45,6 +45,31 @@ exec 9<"$mnt/a/b/@t1/one"
 t_out "an open file stays" 1 cat <&9
 exec 9<&-
 
+# Commits while somebody reads: whoever sees one return finds it.
+"$INCRCTL" dataset create busy quiet -q
+seq 1000 >numbers && "$INCRCTL" commit busy numbers -q && "$INCRCTL" commit quiet numbers -q
+touch reading
+(while [ -e reading ]; do
+	cat "$mnt/busy/current/numbers" "$mnt/quiet/current/numbers" | sum
+done | uniq >sums) &
+reader=$!
+kill_later $reader
+n_missed=0
+for i in $(seq 100); do
+	echo "$i" >file && "$INCRCTL" commit busy file --name "now$i" -q
+	[ "$(cat "$mnt/busy/current/now$i")" = "$i" ] || n_missed=$((n_missed + 1))
+	[ "$i" = 50 ] && "$INCRCTL" branch busy create side >/dev/null
+	[ "$i" -le 50 ] && continue
+	"$INCRCTL" commit busy file --branch side --name "side$i" -q
+	[ "$(cat "$mnt/busy/:side/current/side$i")" = "$i" ] || n_missed=$((n_missed + 1))
+	[ "$(tail -n 1 "$mnt/quiet/current/numbers")" = 1000 ] || n_missed=$((n_missed + 1))
+done
+rm reading
+wait $reader
+t "a commit that returned is seen, $n_missed missed" [ $n_missed = 0 ]
+t_out "current has 100 files more" 101 sh -c "ls $mnt/busy/current | wc -l"
+t_out "whoever reads meanwhile reads what was there" "$(cat numbers numbers | sum)" cat sums
+
 # Many views, forgotten again
 for i in $(seq 30); do
 	echo "$i" >"file$i" && "$INCRCTL" commit empty "file$i" -q
