@@ -120,8 +120,8 @@ void incr_mount_free(struct incr_mount *m);
  *
  * @is_lazy  detach now; the mount ends when the last user has left.
  *
- * A dead mount is detached either way.  Does not wait for the commit: that is
- * up to the process that serves it.
+ * A dead mount is detached either way; one that is in use is tried for a second.
+ * Does not wait for the commit: that is up to the process that serves it.
  *
  * Returns 0, or
  *   INCR_E_NOTFOUND  "not-mounted": nothing is mounted there

@@ -19,9 +19,11 @@
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ANSWER_MS 3000 /* how long a mount may take to show that it lives */
+#define END_TRIES 100
 
 extern char **environ;
 
@@ -180,26 +182,38 @@ int mountinfo_resolve(const char *path, char **out_path)
 /*
  * Ask for something that is never answered by a cache, and tell the other end
  * of the pipe.  The directory is closed before that: the mount may be unmounted
- * next.  A mount that hangs keeps this process: it must keep nobody who reads
- * what the program prints, or waits for a lock that was inherited.
+ * next.  Of the caller's files nothing is kept: whoever waits for their end
+ * would wait for a mount that hangs.
  */
 static void answer_dead(const char *path, int pipe_fd)
 {
-	(void)close_range((unsigned)pipe_fd + 1, UINT_MAX, 0);
-	if (pipe_fd > 0)
-		(void)close_range(0, (unsigned)pipe_fd - 1, 0);
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char is_dead = fd < 0 && errno == ENOTCONN;
+	char is_dead;
+	int fd;
 
+	if (dup2(pipe_fd, STDIN_FILENO) < 0 || close_range(1, ~0U, 0) < 0)
+		_exit(1);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	is_dead = fd < 0 && errno == ENOTCONN;
 	if (fd >= 0)
 		(void)close(fd);
-	if (write(pipe_fd, &is_dead, 1) < 0)
-		_exit(1);
+	_exit(write(STDIN_FILENO, &is_dead, 1) == 1 ? 0 : 1);
+}
+
+/* It does not answer: end it, or it would hold the mount itself. */
+static void end_question(pid_t child)
+{
+	static const struct timespec pause = { .tv_nsec = 1000000 };
+
+	(void)kill(child, SIGKILL);
+	/* One that the mount has begun to answer cannot be called back. */
+	for (int i = 0; i < END_TRIES && waitpid(child, NULL, WNOHANG) == 0;
+	     i++)
+		(void)nanosleep(&pause, NULL);
 }
 
 /*
- * The question goes to a process of its own, since nothing can call back one
- * that waits for a mount that hangs.
+ * The question goes to a process of its own, since nothing else can be called
+ * back from waiting for a mount that hangs.
  */
 bool mountinfo_is_dead(const char *path)
 {
@@ -211,19 +225,18 @@ bool mountinfo_is_dead(const char *path)
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return false;
 	child = fork();
-	if (child == 0) {
-		if (fork() == 0) /* an orphan: nobody has to wait for it */
-			answer_dead(path, fds[1]);
-		_exit(0);
-	}
+	if (child == 0)
+		answer_dead(path, fds[1]);
 	(void)close(fds[1]);
 	answer.fd = fds[0];
-	if (child > 0 && poll(&answer, 1, ANSWER_MS) == 1 &&
-	    read(fds[0], &is_dead, 1) != 1)
-		is_dead = 0;
-	(void)close(fds[0]);
-	if (child > 0)
+	if (child > 0 && poll(&answer, 1, ANSWER_MS) == 1) {
+		if (read(fds[0], &is_dead, 1) != 1)
+			is_dead = 0;
 		(void)waitpid(child, NULL, 0);
+	} else if (child > 0) {
+		end_question(child);
+	}
+	(void)close(fds[0]);
 	return is_dead != 0;
 }
 

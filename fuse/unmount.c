@@ -12,6 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define BUSY_TRIES 20
+#define BUSY_PAUSE_NS 50000000
 
 void incr_mount_info_release(struct incr_mount_info *info)
 {
@@ -68,37 +72,25 @@ int incr_mount_identify(const char *path, struct incr_mount_info *out_info,
 	return 0;
 }
 
-/* Holders, as text for the message and as a list of paths. */
+/* Holders, as text for the message. */
 struct report {
 	char text[900];
 	size_t used;
-	char *paths; /* owned; NUL-terminated, back to back */
-	size_t paths_size, n_paths;
 };
 
 static bool report_holder(void *closure, const struct holder *h)
 {
 	struct report *rep = closure;
 	size_t left = sizeof(rep->text) - rep->used;
-	size_t length = strlen(h->path) + 1;
-	char *paths;
-	int n;
+	int n = snprintf(rep->text + rep->used, left, "%s%d (%s) uses %s",
+			 rep->used == 0 ? ": " : ", ", (int)h->pid, h->program,
+			 h->path);
 
-	n = snprintf(rep->text + rep->used, left, "%s%d (%s) uses %s",
-		     rep->used == 0 ? "" : ", ", (int)h->pid, h->program,
-		     h->path);
 	if (n < 0 || (size_t)n >= left) {
 		rep->text[rep->used] = '\0';
 		return true; /* enough of them are named */
 	}
 	rep->used += (size_t)n;
-	paths = realloc(rep->paths, rep->paths_size + length);
-	if (paths == NULL)
-		return true;
-	memcpy(paths + rep->paths_size, h->path, length);
-	rep->paths = paths;
-	rep->paths_size += length;
-	rep->n_paths++;
 	return false;
 }
 
@@ -109,17 +101,27 @@ static int fail_busy(const struct mountinfo *mi, struct incr_error *err)
 
 	holders_find(mi->dev, report_holder, &rep);
 	r = mount_fail(err, INCR_E_BUSY, "mount-busy", 0, mi->mountpoint,
-		       "the mount is in use%s%s", rep.used == 0 ? "" : ": ",
-		       rep.text);
-	if (err == NULL) {
-		free(rep.paths);
-		return r;
+		       "the mount is in use%s", rep.text);
+	if (err != NULL)
+		(void)snprintf(err->hint, sizeof(err->hint),
+			       "end these programs, or unmount with --lazy");
+	return r;
+}
+
+/*
+ * Detach, patiently: a program that has just ended may hold the mount for a
+ * moment longer, as the kernel puts files away behind it.
+ */
+static int detach(const struct mountinfo *mi, bool is_lazy, char **out_text)
+{
+	static const struct timespec pause = { .tv_nsec = BUSY_PAUSE_NS };
+	int r = mountinfo_detach(mi->mountpoint, is_lazy, out_text);
+
+	for (int i = 0; r == -EBUSY && i < BUSY_TRIES; i++) {
+		(void)nanosleep(&pause, NULL);
+		free(*out_text);
+		r = mountinfo_detach(mi->mountpoint, is_lazy, out_text);
 	}
-	(void)snprintf(err->hint, sizeof(err->hint),
-		       "end these programs, or unmount with --lazy");
-	err->paths = rep.paths;
-	err->paths_size = rep.paths_size;
-	err->n_paths = rep.n_paths;
 	return r;
 }
 
@@ -148,7 +150,7 @@ int incr_unmount(const char *mountpoint, bool is_lazy, struct incr_error *err)
 	}
 	if (!is_lazy)
 		is_lazy = mountinfo_is_dead(mi.mountpoint);
-	r = mountinfo_detach(mi.mountpoint, is_lazy, &text);
+	r = detach(&mi, is_lazy, &text);
 	if (r == -EBUSY)
 		r = fail_busy(&mi, err);
 	else if (r < 0)

@@ -25,10 +25,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#define BUSY_TRIES 20
-#define BUSY_PAUSE_NS 50000000
 #define END_LIMIT_MS 10000
 #define LOG_LINES_MAX 20
 /* The mount process failed to serve what the command read. */
@@ -225,16 +222,9 @@ static bool wait_for_process(pid_t pid)
 
 static void unmount(const struct cli *cli, struct run_mount *m)
 {
-	static const struct timespec pause = { .tv_nsec = BUSY_PAUSE_NS };
 	_cleanup_error_ struct incr_error err = INCR_ERROR_INIT;
 	int r = incr_unmount(m->dir, false, &err);
 
-	/* Whatever the command left running may be about to end. */
-	for (int i = 0; r == INCR_E_BUSY && i < BUSY_TRIES; i++) {
-		(void)nanosleep(&pause, NULL);
-		incr_error_release(&err);
-		r = incr_unmount(m->dir, false, &err);
-	}
 	if (r == 0 || r == INCR_E_NOTFOUND)
 		return;
 	exit_note(cli, "warning: %s: %s; it loses its files now", err.message,
