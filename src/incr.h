@@ -97,7 +97,7 @@ struct incr_store_options {
 	/* Open a store whose log is damaged too, for incr_verify() alone: everything else fails. */
 	bool allows_damage;
 	uint64_t wait_ms; /* how long any call waits for a lock */
-	size_t frame_cache_size; /* bytes of decoded content kept; 0: 64 MiB */
+	size_t frame_cache_size; /* bytes of decoded content kept; 0: 32 MiB */
 	size_t block_cache_size; /* bytes of decoded table blocks kept; 0: 16 MiB */
 };
 

@@ -22,7 +22,7 @@
 #include "hash.h"
 #include "store_format.h"
 
-#define FRAME_CACHE_DEFAULT ((size_t)64 << 20)
+#define FRAME_CACHE_DEFAULT ((size_t)32 << 20)
 #define BLOCK_CACHE_DEFAULT ((size_t)16 << 20)
 #define FACT_SIZE_MAX (TABLE_VALUE_MAX / 2)
 /* Records between two looks at how much memory the index takes. */
