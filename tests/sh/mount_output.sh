@@ -99,6 +99,17 @@ t_grep "unmount commits it" "UPDATE out" "$INCRCTL" unmount "$mnt"
 mkdir after && "$INCRCTL" export out after >/dev/null
 t_out "and the result is what current showed" "$before" sh -c "cd after && find . -type f -exec sha256sum {} + | sort"
 
+# A path cannot be a file and a directory: what is staged is shown
+"$INCRCTL" mount "$mnt" tr -q
+mkdir "$out/staging/base" && echo e >"$out/staging/base/e" && echo file >"$out/staging/d"
+t_out "a staged directory stands in place of a file" e cat "$out/current/base/e"
+t_out "and a staged file in place of a directory" file cat "$out/current/d"
+t_out "each is listed once" "$(printf 'base\nd')" sh -c "ls $out/current | grep -xE 'base|d'"
+t_exit 4 "such a commit is refused" "$INCRCTL" unmount "$mnt"
+"$INCRCTL" build abort "$("$INCRCTL" build list --json | python3 -c '
+import json, sys
+print(next(b["build"] for b in map(json.loads, sys.stdin) if b["status"] == "open"))')" -q
+
 # Other write modes, and a snapshot
 "$INCRCTL" mount "$mnt" tr --write-mode out=replace -q
 t_out "under replace current starts empty" "" ls -A "$out/current"
