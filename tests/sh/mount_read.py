@@ -1,16 +1,19 @@
-"""Compare two trees through open, read and mmap, with several readers at once.
+"""Compare two trees through open, read, pread, seek, mmap, stat and readdir, with
+several readers at once.
 
-    mount_read.py PLAIN MOUNTED SECONDS SEED
+    mount_read.py PLAIN MOUNTED SECONDS SEED [READERS]
 """
 import mmap
 import os
 import random
+import stat
 import sys
 import time
 
 plain, mounted = os.fsencode(sys.argv[1]), os.fsencode(sys.argv[2])
 end = time.monotonic() + float(sys.argv[3])
 seed = int(sys.argv[4])
+n_readers = int(sys.argv[5]) if len(sys.argv) > 5 else 6
 
 files = sorted(
     os.path.relpath(os.path.join(where, name), plain)
@@ -55,11 +58,47 @@ def compare_mapped(path, rng):
                 differs("mapped", path)
 
 
+def compare_seeks(path, rng):
+    """The same moves and reads on both, also behind the end."""
+    fds = [os.open(os.path.join(root, path), os.O_RDONLY) for root in (plain, mounted)]
+    size = os.fstat(fds[0]).st_size
+    for _ in range(10):
+        whence = rng.choice([os.SEEK_SET, os.SEEK_CUR, os.SEEK_END])
+        off, count = rng.randrange(-size // 2 - 1, size + 5000), rng.randrange(9000)
+        said = []
+        for fd in fds:
+            try:
+                said.append((os.lseek(fd, off, whence), os.read(fd, count)))
+            except OSError as e:
+                said.append(e.errno)
+        if said[0] != said[1]:
+            differs("seek %d %d %d" % (whence, off, count), path)
+    for fd in fds:
+        os.close(fd)
+
+
+def compare_stat(path):
+    want, got = (os.lstat(os.path.join(root, path)) for root in (plain, mounted))
+    if stat.S_ISDIR(want.st_mode):
+        same = stat.S_ISDIR(got.st_mode)
+    else:
+        same = (want.st_mode & ~0o7000, want.st_size, want.st_mtime_ns) == (
+            got.st_mode, got.st_size, got.st_mtime_ns)
+    if not same:
+        differs("stat", path)
+
+
 def compare_names(path):
     where = os.path.dirname(path)
-    names = [sorted(os.listdir(os.path.join(root, where))) for root in (plain, mounted)]
+    names = [
+        sorted((e.name, e.is_dir()) for e in os.scandir(os.path.join(root, where)))
+        for root in (plain, mounted)
+    ]
     if names[0] != names[1]:
         differs("names", where)
+    compare_stat(where)
+    if os.path.lexists(os.path.join(mounted, path + b".absent")):
+        differs("an absent name", path)
 
 
 def forget_pages(path):
@@ -72,7 +111,7 @@ def reader(n):
     rng = random.Random(seed * 100 + n)
     while time.monotonic() < end:
         i = rng.randrange(len(files))
-        what = rng.randrange(10)
+        what = rng.randrange(13)
         if what < 3:
             for path in files[i : i + 50]:
                 compare_whole(path)
@@ -84,12 +123,17 @@ def reader(n):
             compare_mapped(files[i], rng)
         elif what < 9:
             compare_names(files[i])
+        elif what < 11:
+            compare_seeks(files[i], rng)
+        elif what < 12:
+            for path in files[i : i + 50]:
+                compare_stat(path)
         else:
             forget_pages(files[i])
 
 
 pids = []
-for n in range(6):
+for n in range(n_readers):
     pid = os.fork()
     if pid == 0:
         reader(n)
