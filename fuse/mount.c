@@ -17,6 +17,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,15 +149,32 @@ static int add_options(const struct incr_mount *m, struct fuse_args *args)
 	return r;
 }
 
+/* What libfuse would only print.  Who may not open it leaves it to fusermount3. */
+static int check_device(struct incr_error *err)
+{
+	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0) {
+		(void)close(fd);
+		return 0;
+	}
+	if (errno == EACCES || errno == EPERM)
+		return 0;
+	if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
+		return mount_fail(err, INCR_E_UNSUPPORTED, "no-fuse", errno,
+				  "/dev/fuse", "this machine has no FUSE");
+	return mount_fail(err, INCR_E_IO, "mount-failed", errno, "/dev/fuse",
+			  "cannot open the device");
+}
+
 static int mount_session(struct incr_mount *m, struct incr_error *err)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	struct mountinfo mi;
-	int r;
+	int r = check_device(err);
 
-	if (access("/dev/fuse", F_OK) < 0)
-		return mount_fail(err, INCR_E_UNSUPPORTED, "no-fuse", errno,
-				  "/dev/fuse", "this machine has no FUSE");
+	if (r < 0)
+		return r;
 	if (add_options(m, &args) == 0)
 		m->se = fuse_session_new(&args, &fs_ops, sizeof(fs_ops), m);
 	fuse_opt_free_args(&args);

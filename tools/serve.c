@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 /* Ends the waiting thread when serving has ended by itself. */
 #define SIG_DONE SIGUSR1
@@ -46,12 +47,24 @@ static void *wait_for_signal(void *closure)
 	return NULL;
 }
 
+/* With --staging=fuse each file that programs have open is open here too. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* as far as it goes */
+}
+
 int serve_mount(struct incr_mount *m, enum incr_mount_end *out_end,
 		struct incr_error *err)
 {
 	pthread_t waiter;
 	int r;
 
+	raise_file_limit();
 	errno = pthread_create(&waiter, NULL, wait_for_signal, m);
 	if (errno != 0)
 		return fail_errno(err, NULL, "cannot start a thread");

@@ -130,6 +130,9 @@ t_error 4 already-staged "put it again" "$INCRCTL" txn put "$txn" dir/a src/a
 t_exit 0 "put --overwrite" sh -c 'echo new | "$INCRCTL" txn put '"$txn"' dir/a - --overwrite'
 t_exit 0 "put another" "$INCRCTL" txn put "$txn" dir/b src/sub/b
 t_exit 0 "rm unstages" "$INCRCTL" txn rm "$txn" dir/b
+ln -s src/a put-link
+t_exit 2 "put of a symbolic link" "$INCRCTL" txn put "$txn" link put-link
+t_grep "names it" "symbolic link is no data: put-link" "$INCRCTL" txn put "$txn" link put-link
 t_exit 2 "put at a bad path" "$INCRCTL" txn put "$txn" ../x src/a
 t_out "an open one shows nothing" "" "$INCRCTL" ls e
 t_json "show of an open one" "['OPEN', None]" '[d["status"], d["entries"]]' "$INCRCTL" show "$txn" --json
