@@ -2,7 +2,8 @@
  * The layout of a mount made of plain files, where there is no FUSE.
  *
  * Files of a view come in path order, so the directories of one are those of
- * the file before it, or new ones.
+ * the file before it, or new ones.  What `current` has is in other views too:
+ * where the filesystem can, those share its blocks.
  */
 #include "config.h"
 
@@ -12,9 +13,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +27,9 @@
 struct copy {
 	int dir_fd; /* of the layout */
 	char *buffer; /* COPY_SIZE bytes */
+	bool cannot_clone; /* the filesystem said so */
+	struct incr_view *current; /* borrowed; NULL: not copied yet */
+	char current_path[256];
 	struct incr_error *err;
 };
 
@@ -114,8 +120,43 @@ static int close_new(const struct copy *c, int fd, const char *path, int r)
 	return r;
 }
 
-static int copy_file(const struct copy *c, const char *path,
-		     struct incr_view *view, const struct incr_node *node)
+/* The copy that `current` has of the same version, or -1. */
+static int open_first(const struct copy *c, const struct incr_node *node)
+{
+	struct incr_node first = INCR_NODE_INIT;
+	char *path = NULL;
+	int fd = -1;
+
+	if (incr_view_find(c->current, node->path, node->path_length, &first,
+			   NULL) == 0 &&
+	    !first.is_dir && first.stable_id == node->stable_id &&
+	    first.size == node->size &&
+	    asprintf(&path, "%s/%s", c->current_path, node->path) >= 0) {
+		fd = openat(c->dir_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		free(path);
+	}
+	incr_node_release(&first);
+	return fd;
+}
+
+static bool clone_file(struct copy *c, int fd, const struct incr_node *node)
+{
+	int first;
+	bool is_done;
+
+	if (c->cannot_clone || c->current == NULL)
+		return false;
+	first = open_first(c, node);
+	if (first < 0)
+		return false;
+	is_done = ioctl(fd, FICLONE, first) == 0;
+	c->cannot_clone = !is_done;
+	(void)close(first);
+	return is_done;
+}
+
+static int copy_file(struct copy *c, const char *path, struct incr_view *view,
+		     const struct incr_node *node)
 {
 	uint64_t off = 0;
 	size_t size = 0;
@@ -123,6 +164,8 @@ static int copy_file(const struct copy *c, const char *path,
 
 	if (fd < 0)
 		return fd;
+	if (clone_file(c, fd, node))
+		off = node->size;
 	while (r == 0 && off < node->size) {
 		r = incr_file_read(view, node, off, c->buffer, COPY_SIZE, &size,
 				   c->err);
@@ -135,8 +178,7 @@ static int copy_file(const struct copy *c, const char *path,
 	return close_new(c, fd, path, r);
 }
 
-static int copy_view(const struct copy *c, const char *dir,
-		     struct incr_view *view)
+static int copy_view(struct copy *c, const char *dir, struct incr_view *view)
 {
 	struct incr_node node = INCR_NODE_INIT;
 	struct incr_view_iter *it = NULL;
@@ -205,31 +247,59 @@ static int copy_list(const struct copy *c, const char *path,
 	return close_new(c, fd, path, r);
 }
 
-static int copy_input(const struct copy *c, struct incr_build *b,
-		      const char *alias, size_t idx)
+/* The others of its input or output come after it, then the next input. */
+static int copy_current(struct copy *c, const char *path,
+			struct incr_view *view)
 {
-	char path[256];
 	int r;
 
-	r = make_dir(c, alias);
-	for (int i = 0; i < INCR_N_VIEW_KINDS && r == 0; i++) {
-		enum incr_view_kind kind = (enum incr_view_kind)i;
-		struct incr_view *view = incr_build_input_view(b, idx, kind);
-
-		(void)snprintf(path, sizeof(path), "%s/%s", alias,
-			       incr_view_kind_name(kind));
-		r = copy_view(c, path, view);
-		if (r < 0)
-			break;
-		(void)snprintf(path, sizeof(path), ".incr/%s.%s", alias,
-			       incr_view_kind_name(kind));
-		r = copy_list(c, path, view);
+	c->current = NULL;
+	r = copy_view(c, path, view);
+	if (r == 0) {
+		(void)snprintf(c->current_path, sizeof(c->current_path), "%s",
+			       path);
+		c->current = view;
 	}
 	return r;
 }
 
-static int copy_previous(const struct copy *c, struct incr_build *b,
-			 const char *path, size_t idx)
+static int copy_input_view(struct copy *c, struct incr_build *b,
+			   const char *alias, size_t idx,
+			   enum incr_view_kind kind)
+{
+	struct incr_view *view = incr_build_input_view(b, idx, kind);
+	char path[256];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", alias,
+		       incr_view_kind_name(kind));
+	r = kind == INCR_VIEW_CURRENT ? copy_current(c, path, view) :
+					copy_view(c, path, view);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), ".incr/%s.%s", alias,
+		       incr_view_kind_name(kind));
+	return copy_list(c, path, view);
+}
+
+static int copy_input(struct copy *c, struct incr_build *b, const char *alias,
+		      size_t idx)
+{
+	int r;
+
+	r = make_dir(c, alias);
+	if (r == 0)
+		r = copy_input_view(c, b, alias, idx, INCR_VIEW_CURRENT);
+	for (int i = 0; i < INCR_N_VIEW_KINDS && r == 0; i++) {
+		if (i != INCR_VIEW_CURRENT)
+			r = copy_input_view(c, b, alias, idx,
+					    (enum incr_view_kind)i);
+	}
+	return r;
+}
+
+static int copy_previous(struct copy *c, struct incr_build *b, const char *path,
+			 size_t idx)
 {
 	char file[512];
 	const char *empty;
@@ -262,8 +332,8 @@ static int link_abort(const struct copy *c, const struct incr_build *b,
 	return make_link(c, path, target);
 }
 
-static int copy_output(const struct copy *c, struct incr_build *b,
-		       const char *alias, size_t idx)
+static int copy_output(struct copy *c, struct incr_build *b, const char *alias,
+		       size_t idx)
 {
 	const char *staging = incr_build_staging(b, idx);
 	char path[256];
@@ -276,16 +346,16 @@ static int copy_output(const struct copy *c, struct incr_build *b,
 	(void)snprintf(path, sizeof(path), "%s/added", alias);
 	if (r == 0)
 		r = make_link(c, path, staging);
+	(void)snprintf(path, sizeof(path), "%s/current", alias);
+	if (r == 0)
+		r = copy_current(c, path, incr_build_output_base(b, idx));
 	(void)snprintf(path, sizeof(path), "%s/previous", alias);
 	if (r == 0)
 		r = copy_previous(c, b, path, idx);
-	(void)snprintf(path, sizeof(path), "%s/current", alias);
-	if (r == 0)
-		r = copy_view(c, path, incr_build_output_base(b, idx));
 	return r == 0 ? link_abort(c, b, alias) : r;
 }
 
-static int copy_all(const struct copy *c, struct incr_build *b,
+static int copy_all(struct copy *c, struct incr_build *b,
 		    const struct incr_copy_options *options)
 {
 	const struct incr_plan *plan = incr_build_plan(b);
