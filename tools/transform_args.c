@@ -55,6 +55,9 @@ const struct args_option transform_args_table[] = {
 	  "run nothing, and count all inputs as read" },
 	{ "force-snapshot", 0, ARGS_FLAG, OPTION(forces_snapshot), NULL,
 	  "run on everything, this one time" },
+	{ "all-unbuilt", 0, ARGS_FLAG, OPTION(needs_all_unbuilt), NULL,
+	  "--require-incremental lets a first build of all outputs pass, not "
+	  "of one" },
 	ARGS_END,
 };
 
@@ -355,6 +358,7 @@ struct incr_plan_options transform_args_plan(const struct transform_args *args,
 		.is_forced = is_forced,
 		.forces_snapshot = args->forces_snapshot,
 		.is_skip = args->is_skip,
+		.needs_all_unbuilt = args->needs_all_unbuilt,
 	};
 }
 

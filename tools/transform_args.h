@@ -14,7 +14,7 @@ struct transform_args {
 	struct args_signed semantic_version;
 	bool require_incremental, allow_retention, allow_user_deletes,
 		strict_append, v2_semantics, abort_if_empty;
-	bool allow_empty, is_skip, forces_snapshot;
+	bool allow_empty, is_skip, forces_snapshot, needs_all_unbuilt;
 	const char *branch, *empty_previous;
 };
 

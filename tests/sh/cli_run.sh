@@ -297,4 +297,17 @@ t_out "status of all tells, and goes on" "$(printf 't: error: there is no such d
 t_json "with --json too" "$(printf "error\nfresh")" 'd["state"]' "$INCRCTL" status --json
 t_exit 10 "it is not fresh" "$INCRCTL" status --exit-code
 
+# Outputs that were never built beside one that was
+fresh_store
+"$INCRCTL" dataset create in one two
+echo 1 >value && "$INCRCTL" commit in value -q
+"$INCRCTL" run u --view="$view" -q -i in=in -o a=one -- sh -c 'cp "$INCR_ADDED_IN/value" "$INCR_OUT_A/"' 2>/dev/null
+echo 2 >value && "$INCRCTL" commit in value --type update -q
+two=(-i in=in -o a=one -o b=two --require-incremental)
+t_grep "a new output lets the built one be replaced, with a warning" "warning: output a is replaced" \
+	"$INCRCTL" plan u "${two[@]}"
+t_exit 5 "not with --all-unbuilt" "$INCRCTL" plan u "${two[@]}" --all-unbuilt
+t_exit 125 "nor does it run" "$INCRCTL" run u --view="$view" "${two[@]}" --all-unbuilt -- true
+t_exit 0 "which allows a first build" "$INCRCTL" plan new -i in=in -o b=two --require-incremental --all-unbuilt
+
 done_testing
