@@ -77,8 +77,9 @@ uint64_t log_begin(const struct log *log);
  * frames need no copy.  *out_position: where the record stands; *out_next: the
  * new end.  The bytes are visible to readers, not yet durable.
  * A failed write leaves a torn tail and the handle usable; INCR_E_NOSPC says so.
- * Where the file system can, room for a few more records is kept behind each,
- * for those that may use it.
+ * Room for a few more records is kept behind each, for those that may use it:
+ * where the file system can, and as zeros in the file of a log that is used
+ * much, which makes the next syncs faster.
  * INCR_E_INVALID: @position is not the end.  INCR_E_RANGE: payload too large.
  */
 struct log_append {
@@ -92,6 +93,12 @@ struct log_append {
 int log_append(struct log *log, const struct log_append *a,
 	       uint64_t *out_position, uint64_t *out_next,
 	       struct incr_error *err);
+
+/*
+ * Bytes of a torn tail at @position, the end of the log; 0: there is none.
+ */
+int log_torn_size(struct log *log, uint64_t position, uint64_t *out_size,
+		  struct incr_error *err);
 
 /*
  * Keep a torn tail at @position aside and cut it, as an append does.  The caller

@@ -1,6 +1,10 @@
 /*
  * Appending to the log: under the append lock, one pwrite at its end.
  *
+ * A file that grows makes each sync write its inode too, which takes as long as
+ * the bytes.  So a log that is used much has zeros behind its end, for records
+ * to be written over; they are cut off before the next segment is made.
+ *
  * A torn tail is kept aside and cut, and the cut is synced before anything is
  * written over it: otherwise a crash could bring back a whole record of the
  * old tail behind the new one.  A full segment is followed by a new one, made
@@ -24,6 +28,8 @@
 #define COPY_SIZE ((size_t)1 << 20)
 /* Room behind the end for records that free space; at least half of it is there. */
 #define RESERVE_SIZE UINT64_C(16384)
+/* Bytes of a segment from which on the room is zeros in the file. */
+#define BLANKS_FROM UINT64_C(4096)
 #define OUT_KEEP ((size_t)1 << 20) /* a larger buffer is given back */
 
 /* Create lost/torn-<position>-<n> for the first n that is free. */
@@ -171,12 +177,34 @@ static int settle_segment(struct log *log, struct segment *segment,
 	return r;
 }
 
-/* Begin a new segment at @base, the end of the log. */
-static int begin_segment(struct log *log, uint64_t base, uint64_t sequence,
+/*
+ * Cut the zeros behind @base, the end of the log: where the file of a segment
+ * ends is where the next begins.
+ */
+static int cut_blanks(struct log *log, struct segment *segment, uint64_t base,
+		      struct incr_error *err)
+{
+	char name[LOG_NAME_SIZE];
+	int r = log->io->truncate(log->io, segment->fd, base - segment->base);
+
+	log_segment_name(segment->base, name);
+	if (r < 0)
+		return incr_fail_errno(err, r, name, "cannot cut the zeros");
+	r = io_sync_file(log->io, segment->fd, name, err);
+	if (r < 0)
+		log_poison(log, base);
+	return r;
+}
+
+/* Begin a new segment at @base, the end of the log in @segment. */
+static int begin_segment(struct log *log, struct segment *segment,
+			 uint64_t base, uint64_t sequence,
 			 struct incr_error *err)
 {
 	int r = log_sync(log, base, err);
 
+	if (r == 0 && log->blank_to > base)
+		r = cut_blanks(log, segment, base, err);
 	if (r < 0)
 		return r;
 	log->reserved_to = 0; /* of the segment before */
@@ -196,11 +224,39 @@ static int begin_segment(struct log *log, uint64_t base, uint64_t sequence,
 	return r;
 }
 
-/* The size of the segment's file beyond @position. */
+/* Are all bytes from @off to the end of the file zeros? */
+static int is_blank(struct log *log, struct segment *segment, uint64_t off,
+		    bool *out_is_blank, struct incr_error *err)
+{
+	uint8_t bytes[4096];
+	char name[LOG_NAME_SIZE];
+	bool is_zero = true;
+	size_t n = sizeof(bytes);
+
+	log_segment_name(segment->base, name);
+	while (is_zero && n == sizeof(bytes)) {
+		int r = io_read_upto(log->io, segment->fd, bytes, sizeof(bytes),
+				     off, &n, name, err);
+
+		if (r < 0)
+			return r;
+		is_zero = log_is_blank(bytes, n);
+		off += n;
+	}
+	*out_is_blank = is_zero;
+	return 0;
+}
+
+/*
+ * What the segment's file has beyond @position: *out_torn bytes of a torn tail,
+ * or zeros, or nothing; log->blank_to tells of those.
+ */
 static int tail_size(struct log *log, struct segment *segment,
-		     uint64_t position, uint64_t *out_size,
+		     uint64_t position, uint64_t *out_torn,
 		     struct incr_error *err)
 {
+	bool is_zero;
+	uint64_t size;
 	struct io_stat st;
 	char name[LOG_NAME_SIZE];
 	int r = log->io->stat_at(log->io, segment->fd, "", &st);
@@ -213,7 +269,15 @@ static int tail_size(struct log *log, struct segment *segment,
 				 "log position %" PRIu64 " is beyond its end",
 				 position);
 
-	*out_size = st.size - (position - segment->base);
+	size = st.size - (position - segment->base);
+	is_zero = true;
+	r = size ? is_blank(log, segment, position - segment->base, &is_zero,
+			    err) :
+		   0;
+	if (r < 0)
+		return r;
+	log->blank_to = is_zero ? position + size : position;
+	*out_torn = is_zero ? 0 : size;
 	return 0;
 }
 
@@ -225,20 +289,21 @@ static int prepare_in(struct log *log, struct segment *segment,
 		      uint64_t position, uint64_t sequence,
 		      struct incr_error *err)
 {
-	uint64_t tail = 0, off = position - segment->base;
+	uint64_t torn = 0, off = position - segment->base;
 	int r, found = SEGMENT_ABSENT;
 
 	if (off < LOG_SEGMENT_HEADER_SIZE)
 		return incr_fail(err, INCR_E_INVALID, NULL, NULL,
 				 "no record can stand at log position %" PRIu64,
 				 position);
-	r = tail_size(log, segment, position, &tail, err);
+	r = tail_size(log, segment, position, &torn, err);
 
-	if (r == 0 && tail)
+	if (r == 0 && torn)
 		r = cut_tail(log, segment, position, err);
 	if (r < 0)
 		return r;
-	if (off > LOG_SEGMENT_HEADER_SIZE)
+	/* behind zeros no segment begins */
+	if (off > LOG_SEGMENT_HEADER_SIZE && log->blank_to == position)
 		found = log_segment_find(log, position, err);
 	if (found <= SEGMENT_FOUND)
 		return found < 0 ? found : 1;
@@ -250,34 +315,45 @@ static int prepare_in(struct log *log, struct segment *segment,
 		return settle_segment(log, segment, err);
 	if (found == SEGMENT_ABSENT && off < log->segment_size)
 		return 0;
-	r = begin_segment(log, position, sequence, err);
+	r = begin_segment(log, segment, position, sequence, err);
 	return r < 0 ? r : 1;
 }
 
-int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
-		 struct incr_error *err)
+static int end_log(struct log *log, uint64_t position, bool cuts,
+		   uint64_t *out_size, struct incr_error *err)
 {
 	struct segment *segment;
 	uint64_t size = 0;
-	int r;
+	int r = log_segment_get(log, position, &segment, err);
 
-	if (!log->is_writable)
-		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
-				 "the log was opened for reading");
-	if (log->is_dead)
-		return log_fail_dead(err);
-	r = log_segment_get(log, position, &segment, err);
 	if (r < 0)
 		return r;
 	if (position == segment->base)
 		position += LOG_SEGMENT_HEADER_SIZE;
 	r = tail_size(log, segment, position, &size, err);
-	if (r == 0 && size)
+	if (r == 0 && size && cuts)
 		r = cut_tail(log, segment, position, err);
 	log_segment_put(log, segment);
 	if (r == 0)
 		*out_size = size;
 	return r;
+}
+
+int log_torn_size(struct log *log, uint64_t position, uint64_t *out_size,
+		  struct incr_error *err)
+{
+	return end_log(log, position, false, out_size, err);
+}
+
+int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
+		 struct incr_error *err)
+{
+	if (!log->is_writable)
+		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
+				 "the log was opened for reading");
+	if (log->is_dead)
+		return log_fail_dead(err);
+	return end_log(log, position, true, out_size, err);
 }
 
 /* The segment to append to, and where; the caller puts it back. */
@@ -340,14 +416,21 @@ static int assemble(struct log *log, const struct log_append *a,
 /*
  * Keep room behind @end, in @segment, so that on a full disk a transaction can
  * still be aborted.  Only a full disk is an error: not every file system can.
+ * *out_n_blanks: zeros to write behind the record.
  */
 static int keep_reserve(struct log *log, struct segment *segment, uint64_t end,
-			struct incr_error *err)
+			size_t *out_n_blanks, struct incr_error *err)
 {
+	bool blanks = end - segment->base >= BLANKS_FROM &&
+		      end + RESERVE_SIZE / 2 > log->blank_to;
 	char name[LOG_NAME_SIZE];
 	int r;
 
-	if (end + RESERVE_SIZE / 2 <= log->reserved_to)
+	*out_n_blanks = blanks ? RESERVE_SIZE : 0;
+	if (log->reserved_to < log->blank_to)
+		log->reserved_to = log->blank_to;
+	if (end + (blanks ? RESERVE_SIZE : RESERVE_SIZE / 2) <=
+	    log->reserved_to)
 		return 0;
 	log_segment_name(segment->base, name);
 	r = log->io->fallocate(log->io, segment->fd, end - segment->base,
@@ -362,16 +445,20 @@ static int keep_reserve(struct log *log, struct segment *segment, uint64_t end,
 
 static int write_record(struct log *log, const struct log_append *a,
 			struct segment *segment, uint64_t position,
-			struct incr_error *err)
+			uint64_t *out_end, struct incr_error *err)
 {
-	uint64_t off = position - segment->base;
+	uint64_t off = position - segment->base, end;
 	char name[LOG_NAME_SIZE];
+	size_t n_blanks = 0;
 	int r = assemble(log, a, position, err);
 
 	if (r < 0)
 		return r;
+	end = position + log->out.size;
 	if (!a->may_use_reserve) {
-		r = keep_reserve(log, segment, position + log->out.size, err);
+		r = keep_reserve(log, segment, end, &n_blanks, err);
+		if (r == 0 && buf_put_zeros(&log->out, n_blanks) < 0)
+			r = incr_fail_nomem(err);
 		if (r < 0)
 			return r;
 	}
@@ -382,8 +469,10 @@ static int write_record(struct log *log, const struct log_append *a,
 		/* If this fails too, the next append cuts the torn tail. */
 		(void)log->io->truncate(log->io, segment->fd, off);
 		log->reserved_to = 0;
+		return r;
 	}
-	return r;
+	*out_end = end;
+	return 0;
 }
 
 static int check_append(const struct log *log, const struct log_append *a,
@@ -416,7 +505,7 @@ int log_append(struct log *log, const struct log_append *a,
 	       struct incr_error *err)
 {
 	struct segment *segment;
-	uint64_t position;
+	uint64_t position, end;
 	int r = check_append(log, a, err);
 
 	if (r < 0)
@@ -424,12 +513,12 @@ int log_append(struct log *log, const struct log_append *a,
 	r = prepare(log, a->position, a->sequence, &segment, &position, err);
 	if (r < 0)
 		return r;
-	r = write_record(log, a, segment, position, err);
+	r = write_record(log, a, segment, position, &end, err);
 	log_segment_put(log, segment);
 	if (r < 0)
 		return r;
 
-	log->next_position = position + log->out.size;
+	log->next_position = end;
 	log->next_sequence = a->sequence + 1;
 	*out_position = position;
 	*out_next = log->next_position;

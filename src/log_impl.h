@@ -40,10 +40,12 @@ struct log {
 	/* One thread at a time from here on. */
 	struct buf window; /* bytes of a segment, read ahead */
 	uint64_t window_position;
+	bool window_ends; /* it was read up to the end of the file */
 	struct buf out; /* the record being appended */
 	uint64_t next_position, next_sequence; /* after the last record seen */
 	uint64_t durable_to;
 	uint64_t reserved_to; /* there is room on disk up to here; 0: not known */
+	uint64_t blank_to; /* of the last append: zeros from its end up to here */
 	bool is_dead; /* a sync failed */
 	bool is_newer; /* holds records only a newer program may append to */
 };
@@ -86,6 +88,9 @@ int log_scan(struct log *log, int fd, uint64_t base, uint64_t off,
 	     struct incr_error *err);
 int log_fail_corrupt(struct incr_error *err, uint64_t base, uint64_t position,
 		     const char *what);
+
+/* Nothing but zeros, all there is of them: room for later records. */
+bool log_is_blank(const uint8_t *bytes, size_t size);
 
 /* ---- log_sync.c ---- */
 struct log_hint {

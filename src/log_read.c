@@ -6,7 +6,8 @@
  * because a writer may have completed it, or cut it off and appended anew.
  *
  * Where no whole record stands, the log ends, unless something proves that
- * bytes there had been on disk: a later whole record whose durable_to is
+ * bytes there had been on disk (zeros are room for later records, and prove
+ * nothing either): a later whole record whose durable_to is
  * larger, a later segment, the hint of this boot, or what this handle knows.
  * Each proof is gathered first and the record read again after it, since a
  * writer at work can make both true one after the other.
@@ -20,6 +21,7 @@
 #include "log_impl.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define WINDOW_SIZE ((size_t)256 << 10)
 #define WINDOW_KEEP ((size_t)1 << 20) /* a larger one is given back */
@@ -43,6 +45,14 @@ static bool window_has(const struct log *log, uint64_t position, size_t size)
 
 	return position >= log->window_position && skip <= log->window.size &&
 	       size <= log->window.size - skip;
+}
+
+/* As far as its first bytes tell. */
+static bool window_has_record(const struct log *log, uint64_t position)
+{
+	return window_has(log, position, RECORD_HEADER_SIZE) &&
+	       get_u32(log->window.data + (position - log->window_position)) ==
+		       RECORD_MAGIC;
 }
 
 /*
@@ -76,6 +86,7 @@ static int window_get(struct log *log, struct segment *segment,
 
 	window->size = got;
 	log->window_position = position;
+	log->window_ends = got < want;
 	if (got < size)
 		return 1;
 	*out_bytes = window->data;
@@ -287,12 +298,22 @@ static int fail_at(struct log *log, uint64_t position, const char *what,
 	return log_fail_corrupt(err, base, position, what);
 }
 
+bool log_is_blank(const uint8_t *bytes, size_t size)
+{
+	/* each byte equals the one before it, and the first is 0 */
+	return size == 0 ||
+	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
 /* Nothing stands at @position, and nothing known before it was read says otherwise. */
 static bool is_plain_end(struct log *log, uint64_t position,
 			 struct log_hint hint)
 {
-	return log->window.size == 0 && hint.synced_to <= position &&
-	       log->durable_to <= position && log_newest_base(log) <= position;
+	/* what is no record was read afresh, so the window begins with it */
+	return log->window_ends && hint.synced_to <= position &&
+	       log->durable_to <= position &&
+	       log_newest_base(log) <= position &&
+	       log_is_blank(log->window.data, log->window.size);
 }
 
 /* log_load() found nothing at @position: end of the log, or damage? */
@@ -329,7 +350,7 @@ int log_read(struct log *log, uint64_t position, struct log_record *out_record,
 	struct record_header *h = &record.header;
 	struct log_hint hint = { 0, 0 };
 	/* at the usual end, to have the hint first saves a second read */
-	bool has_hint = !window_has(log, position, RECORD_HEADER_SIZE);
+	bool has_hint = !window_has_record(log, position);
 	uint64_t next;
 	int r;
 

@@ -40,19 +40,11 @@ static int mend_tail(struct repair *p)
 {
 	uint64_t position = index_position(p->st->index)->position, size = 0;
 	char name[LOG_NAME_SIZE];
-	struct io_stat s;
-	uint64_t base = log_segment_of(p->st->log, position, name);
-	int r = 0;
+	int r = p->options->is_dry_run ?
+			log_torn_size(p->st->log, position, &size, p->err) :
+			log_cut_tail(p->st->log, position, &size, p->err);
 
-	if (p->options->is_dry_run) {
-		r = p->st->io->stat_at(p->st->io, p->st->dirfd, name, &s);
-		if (r < 0)
-			return incr_fail_errno(p->err, r, name, "cannot stat");
-		if (s.size > position - base)
-			size = s.size - (position - base);
-	} else {
-		r = log_cut_tail(p->st->log, position, &size, p->err);
-	}
+	(void)log_segment_of(p->st->log, position, name);
 	if (r < 0 || size == 0)
 		return r;
 	return tell(p, INCR_REPAIR_TAIL, name, size);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -95,7 +96,7 @@ static void test_log__large_record__reads_back(void)
 				sizeof(part), NULL));
 	CHECK_MEM_EQ(payload + 12345, part, sizeof(part));
 	CHECK_ERR(INCR_E_CORRUPT,
-		  log_read_bytes(f.log, next - 99, part, sizeof(part), NULL));
+		  log_read_bytes(f.log, next + size, part, sizeof(part), NULL));
 
 	a.position = next;
 	a.sequence = 2;
@@ -127,6 +128,70 @@ static void test_log_append__disk_full__takes_back(void)
 	CHECK_INT_EQ(0, log_fixture_count(&f, "lost"));
 	incr_error_release(&err);
 	log_fixture_close(&f);
+}
+
+/* The records of many syncs in a file that does not grow. */
+static void test_log_append__used_much__writes_over_zeros(void)
+{
+	struct log_fixture f, reader;
+	uint64_t size = 0;
+	int n_grown = 0, n;
+
+	REQUIRE_OK(log_fixture_create(&f, 0));
+	REQUIRE_OK(log_fixture_open(&reader, 0));
+	for (n = 0; f.end < 64 << 10; n++) {
+		uint64_t before = size;
+
+		REQUIRE_OK(log_fixture_append(&f, NULL));
+		REQUIRE_OK(log_sync(f.log, f.end, NULL));
+		CHECK_INT_EQ(1, log_fixture_read(&reader, NULL));
+		size = log_fixture_file_size(&f, FIRST_SEGMENT);
+		CHECK(size >= f.end);
+		CHECK(f.end < 5000 || size > f.end);
+		n_grown += size != before && f.end >= 5000;
+	}
+	CHECK(n_grown <= 64 / 8 + 1);
+	CHECK_INT_EQ(n, log_fixture_reread(&f, NULL));
+	/* Another handle writes over them too, and cuts nothing. */
+	REQUIRE_OK(log_fixture_append(&reader, NULL));
+	CHECK(log_fixture_file_size(&f, FIRST_SEGMENT) == size ||
+	      reader.end + (8 << 10) > size);
+	CHECK_INT_EQ(1, log_fixture_read(&f, NULL));
+	CHECK_INT_EQ(0, log_fixture_count(&f, "lost"));
+	log_fixture_close(&f);
+	log_fixture_close(&reader);
+}
+
+/* The next segment begins where the file of the one before ends. */
+static void test_log_append__zeros_and_new_segments__are_cut(void)
+{
+	struct log_fixture f, reader;
+	uint64_t bases[3] = { 0 };
+	int n = 0;
+
+	REQUIRE_OK(log_fixture_create(&f, 8192));
+	REQUIRE_OK(log_fixture_open(&reader, 8192));
+	for (size_t i = 1; i < 3;) {
+		uint64_t before = f.end;
+
+		REQUIRE_OK(log_fixture_append(&f, NULL));
+		CHECK_INT_EQ(1, log_fixture_read(&reader, NULL));
+		n++;
+		if (log_fixture_count(&f, "log") == (int)i + 1)
+			bases[i++] = before;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "log/%016jx.log",
+			       (uintmax_t)bases[i]);
+		CHECK_INT_EQ(bases[i + 1] - bases[i],
+			     log_fixture_file_size(&f, name));
+	}
+	CHECK_INT_EQ(n, log_fixture_reread(&f, NULL));
+	CHECK_INT_EQ(0, log_fixture_count(&f, "lost"));
+	log_fixture_close(&f);
+	log_fixture_close(&reader);
 }
 
 static void test_log_append__wrong_place_or_number__is_invalid(void)
@@ -344,6 +409,8 @@ static const struct testing_test tests[] = {
 	TEST(test_log__small_segments__roll_over),
 	TEST(test_log__large_record__reads_back),
 	TEST(test_log_append__disk_full__takes_back),
+	TEST(test_log_append__used_much__writes_over_zeros),
+	TEST(test_log_append__zeros_and_new_segments__are_cut),
 	TEST(test_log_append__wrong_place_or_number__is_invalid),
 	TEST(test_log__opened_for_reading__refuses_writes),
 	TEST(test_log__unknown_flags__limit_the_reader),

@@ -198,26 +198,56 @@ static void test_log_read__hint_copied_with_store__is_void(void)
 	log_fixture_close(&f);
 }
 
-static void test_log_read__zeros_or_garbage_after_end__is_torn(void)
+static void test_log_read__zeros_after_end__are_room(void)
 {
 	struct log_fixture f;
-	uint64_t ends[4];
-	uint8_t bytes[5000];
+	uint64_t ends[4], size = 0;
+	static const uint8_t zeros[300000]; /* more than a reader takes at once */
 
 	REQUIRE_OK(create_three(&f, 3, ends));
 	for (int round = 0; round < 3; round++) {
-		for (size_t i = 0; i < sizeof(bytes); i++)
-			bytes[i] = (uint8_t)(round ? i * 7 / 3 : 0);
-		/* A whole header whose payload never came. */
-		if (round == 2)
-			memcpy(bytes, "INCR", 4);
-		log_fixture_write(&f, FIRST_SEGMENT, f.end, bytes,
-				  sizeof(bytes));
+		log_fixture_write(&f, FIRST_SEGMENT, f.end, zeros,
+				  sizeof(zeros) >> round * 5);
 		CHECK_INT_EQ(3 + round, log_fixture_reread(&f, NULL));
+		REQUIRE_OK(log_torn_size(f.log, f.end, &size, NULL));
+		CHECK_INT_EQ(0, size);
 		REQUIRE_OK(log_fixture_append(&f, NULL));
 	}
 	CHECK_INT_EQ(6, log_fixture_reread(&f, NULL));
-	CHECK_INT_EQ(3, log_fixture_count(&f, "lost"));
+	CHECK_INT_EQ(0, log_fixture_count(&f, "lost"));
+	CHECK(log_fixture_file_size(&f, FIRST_SEGMENT) >
+	      ends[3] + sizeof(zeros) - 1);
+	log_fixture_close(&f);
+}
+
+/* Alone, or among the zeros that are room for records: anywhere in the tail. */
+static void test_log_read__garbage_after_end__is_torn(void)
+{
+	struct log_fixture f;
+	uint64_t ends[4], size = 0;
+	uint8_t bytes[5000];
+
+	REQUIRE_OK(create_three(&f, 3, ends));
+	for (int round = 0; round < 4; round++) {
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)(round < 2 ? i * 7 / 3 : 0);
+		/* A whole header whose payload never came. */
+		if (round == 1)
+			memcpy(bytes, "INCR", 4);
+		if (round == 2)
+			bytes[sizeof(bytes) - 1] = 1;
+		if (round == 3)
+			bytes[0] = 1;
+		log_fixture_write(&f, FIRST_SEGMENT, f.end, bytes,
+				  sizeof(bytes));
+		CHECK_INT_EQ(3 + round, log_fixture_reread(&f, NULL));
+		REQUIRE_OK(log_torn_size(f.log, f.end, &size, NULL));
+		CHECK_INT_EQ(sizeof(bytes), size);
+		REQUIRE_OK(log_fixture_append(&f, NULL));
+		CHECK_INT_EQ(f.end, log_fixture_file_size(&f, FIRST_SEGMENT));
+	}
+	CHECK_INT_EQ(7, log_fixture_reread(&f, NULL));
+	CHECK_INT_EQ(4, log_fixture_count(&f, "lost"));
 	log_fixture_close(&f);
 }
 
@@ -428,7 +458,8 @@ static const struct testing_test tests[] = {
 	TEST(test_log_read__hint_of_this_boot__proves_damage),
 	TEST(test_log_read__mark_of_an_earlier_boot__proves_damage),
 	TEST(test_log_read__hint_copied_with_store__is_void),
-	TEST(test_log_read__zeros_or_garbage_after_end__is_torn),
+	TEST(test_log_read__zeros_after_end__are_room),
+	TEST(test_log_read__garbage_after_end__is_torn),
 	TEST(test_log_read__record_moved_or_foreign__is_not_taken),
 	TEST(test_log_read__record_of_another_store__is_torn),
 	TEST(test_log_read__tail_cut_by_another__reads_what_is_new),

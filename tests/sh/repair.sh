@@ -20,6 +20,11 @@ t_grep "and says so" "^0 things mended; no damage is left" "$INCRCTL" repair
 
 # ---- a torn tail, and staging of nothing ----
 
+size=$(stat -c %s "$log")
+truncate -s +5000 "$log"
+t_grep "zeros behind the log are none" "^0 things mended" "$INCRCTL" repair
+t_grep "also in a dry run" "^0 things" "$INCRCTL" repair --dry-run
+truncate -s "$size" "$log"
 head -c 60 "$log" >torn && cat torn >>"$log"
 mkdir -p "$INCR_STORE/spool/t99/put"
 size=$(stat -c %s "$log")
