@@ -77,6 +77,7 @@ struct content_reader; /* pack set + frame cache + decompressors; one per store 
 int content_reader_new(struct pack_set *packs, struct frame_cache *cache,
 		       struct content_reader **out_reader);
 void content_reader_free(struct content_reader *r);
+struct pack_set *content_reader_packs(struct content_reader *r); /* borrowed */
 
 /*
  * The decoded frame at a place.  Two threads that ask for the same frame at

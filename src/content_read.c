@@ -73,6 +73,11 @@ void content_reader_free(struct content_reader *r)
 	free(r);
 }
 
+struct pack_set *content_reader_packs(struct content_reader *r)
+{
+	return r->packs;
+}
+
 /* With room for @size stored bytes; NULL: no memory. */
 static struct scratch *take_scratch(struct content_reader *r, size_t size)
 {

@@ -32,8 +32,11 @@ int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
 		return incr_fail_nomem(err);
 
 	g->options = *options;
-	if (source_walk_new(options->io, options->skips_special, &g->walk) <
-	    0) {
+	g->options.seen = ingest_seen_new();
+	if (!g->options.seen ||
+	    source_walk_new(options->io, options->skips_special, &g->walk) <
+		    0) {
+		ingest_seen_free(g->options.seen);
 		free(g);
 		return incr_fail_nomem(err);
 	}
@@ -48,6 +51,7 @@ void ingest_free(struct ingest *g)
 		return;
 
 	source_walk_free(g->walk);
+	ingest_seen_free(g->options.seen);
 	free(g);
 }
 

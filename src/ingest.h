@@ -70,6 +70,8 @@ struct ingest_options {
 	 * the ingest is freed; NULL: the manifest is whole.
 	 */
 	const struct ingest_base *base;
+	/* What this commit has stored already; the ingest's own. */
+	struct ingest_seen *seen;
 };
 
 int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,

@@ -105,6 +105,7 @@ void ingest_worker_release(struct ingest_worker *w)
 	compressor_free(w->compressor);
 	compressor_free(w->shared);
 	free(w->stored);
+	free(w->places);
 }
 
 /* Whether the stored version has the same bytes.  One that cannot be read is
@@ -160,6 +161,23 @@ static int share_stored(struct ingest_worker *w, struct ingest_item *item,
 	return 0;
 }
 
+/* The same with a file of another path that this commit has stored. */
+static int share_seen(struct ingest_worker *w, struct ingest_item *item,
+		      const uint8_t *bytes)
+{
+	struct manifest_entry *e = &item->entry;
+	struct content c;
+	int r;
+
+	if (!w->options->reader || e->content.size < INGEST_SEEN_MIN ||
+	    !ingest_seen_find(w->options->seen, e, &c))
+		return 0;
+	r = compare_stored(w, bytes, (size_t)c.size, &c, &item->is_done);
+	if (r == 0 && item->is_done)
+		e->content = c;
+	return r;
+}
+
 static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
 			struct ingest_item *item, struct incr_error *err)
 {
@@ -173,17 +191,19 @@ static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
 		return 0;
 
 	hash128(bytes, (size_t)e->content.size, e->hash);
-	if (!o->find_stored)
-		return 0;
-
-	r = o->find_stored(o->closure, e->path, e->path_length, &stored, err);
+	r = o->find_stored ? o->find_stored(o->closure, e->path, e->path_length,
+					    &stored, err) :
+			     1;
 	if (r < 0)
 		return r;
-	if (r == 1)
-		return 0;
-
-	r = share_stored(w, item, bytes, &stored);
-	manifest_entry_release(&stored);
+	if (r == 0) {
+		r = share_stored(w, item, bytes, &stored);
+		manifest_entry_release(&stored);
+	} else {
+		r = 0;
+	}
+	if (r == 0 && !item->is_done)
+		r = share_seen(w, item, bytes);
 	return r < 0 ? incr_fail_nomem(err) : 0;
 }
 
@@ -269,6 +289,8 @@ static int encode_small(struct ingest_worker *w, struct ingest_job *job,
 
 	for (size_t i = 0; i < job->n_items && r == 0; i++)
 		r = prepare_item(w, job, &job->items[i], err);
+	if (r == 0 && ingest_same_find(w, job) < 0)
+		r = incr_fail_nomem(err);
 	if (r < 0)
 		return r;
 
@@ -288,7 +310,9 @@ static int encode_small(struct ingest_worker *w, struct ingest_job *job,
 		}
 		raw_size += size;
 	}
-	return close_frame(w, job, first, job->n_items, raw_size, err);
+	r = close_frame(w, job, first, job->n_items, raw_size, err);
+	ingest_same_fill(job);
+	return r;
 }
 
 /* The first frame of a piece is the trial for all of it. */

@@ -20,7 +20,9 @@ struct large {
 	const struct ingest_source *source; /* borrowed */
 	uint64_t off; /* bytes read so far */
 	bool is_at_end; /* and those are all */
+	uint64_t front_hash; /* of the first frame */
 	bool has_stored;
+	bool is_elsewhere; /* it is a file of another path in this commit */
 	struct manifest_entry stored; /* owned; the version to compare with */
 	uint64_t n_shared; /* frames at the front that are equal */
 };
@@ -65,19 +67,36 @@ static int read_piece(struct large *l, uint8_t *data, size_t *out_n,
 	return ingest_source_check(l->r, source, err);
 }
 
+/* A file of the same size and beginning that this commit has stored. */
+static bool find_seen(struct large *l)
+{
+	const struct ingest_source *source = l->source;
+
+	if (source->is_stream || !l->r->options->reader)
+		return false;
+	l->is_elsewhere = ingest_seen_find_large(l->r->options->seen,
+						 l->front_hash, source->st.size,
+						 &l->stored.content);
+	if (l->is_elsewhere)
+		l->stored.op = MANIFEST_PUT;
+	return l->is_elsewhere;
+}
+
 static int find_stored(struct large *l, struct incr_error *err)
 {
 	const struct ingest_options *o = l->r->options;
 	const struct content *c = &l->stored.content;
-	int r;
+	int r = 1;
 
-	if (!o->find_stored)
+	if (o->find_stored)
+		r = o->find_stored(o->closure, l->source->e->path,
+				   l->source->e->path_length, &l->stored, err);
+	if (r < 0)
+		return r;
+	if (r == 1 && find_seen(l))
+		r = 0;
+	if (r == 1)
 		return 0;
-
-	r = o->find_stored(o->closure, l->source->e->path,
-			   l->source->e->path_length, &l->stored, err);
-	if (r != 0)
-		return r < 0 ? r : 0;
 
 	l->has_stored = l->stored.op == MANIFEST_PUT &&
 			c->kind == CONTENT_EXTENTS &&
@@ -140,7 +159,7 @@ static int add_shared(struct large *l, struct incr_error *err)
 
 	hasher_digest(l->r->hasher, item->entry.hash);
 	item->is_done = true;
-	item->is_dropped = o->drops_unchanged &&
+	item->is_dropped = o->drops_unchanged && !l->is_elsewhere &&
 			   l->off == l->stored.content.size &&
 			   item->entry.mode == l->stored.mode;
 	return 0;
@@ -172,6 +191,7 @@ static int end_file(struct large *l, struct incr_error *err)
 
 	item->entry.content.size = l->off;
 	item->is_done = true;
+	item->front_hash = l->front_hash;
 	hasher_digest(l->r->hasher, item->entry.hash);
 	l->r->job->is_last = true;
 	return 0;
@@ -224,10 +244,14 @@ static int add(struct large *l, struct incr_error *err)
 	size_t n, n_equal;
 	int r = read_piece(l, l->r->mine, &n, err);
 
-	if (r == 0 && l->is_at_end && n <= INGEST_SMALL_MAX)
+	if (r < 0)
+		return r;
+	if (l->is_at_end && n <= INGEST_SMALL_MAX)
 		return add_small(l, n, err);
-	if (r == 0)
-		r = find_stored(l, err);
+
+	l->front_hash = hash64(l->r->mine,
+			       n < FRAME_RAW_DEFAULT ? n : FRAME_RAW_DEFAULT);
+	r = find_stored(l, err);
 	while (r == 0) {
 		n_equal = 0;
 		if (l->has_stored)

@@ -32,6 +32,8 @@ struct ingest_item {
 	struct manifest_entry entry; /* its path is set by ingest_job_path() */
 	size_t path_off; /* in the job's paths */
 	uint32_t raw_off; /* where its bytes are, entry.content.size of them */
+	uint64_t front_hash; /* of a large file's first frame */
+	size_t same_as; /* an earlier item of the job has its bytes: place plus 1 */
 	bool is_done; /* its content and hash are known */
 	bool is_dropped; /* unchanged: not in the manifest */
 };
@@ -64,12 +66,28 @@ struct ingest_item *ingest_job_add(struct ingest_job *job, const char *path,
 /* Point every entry's path into the job; after the last add. */
 void ingest_job_set_paths(struct ingest_job *job);
 
+/* ---- ingest_seen.c: what this commit has stored; thread-safe ---- */
+#define INGEST_SEEN_MIN 512 /* smaller files are not worth a frame elsewhere */
+struct ingest_seen *ingest_seen_new(void); /* NULL: no memory */
+void ingest_seen_free(struct ingest_seen *s);
+/* A file within a frame of the pack that is being written, now put there. */
+void ingest_seen_add(struct ingest_seen *s, const struct manifest_entry *e);
+/* Content of the hash and size of @e; its bytes are to be compared. */
+bool ingest_seen_find(struct ingest_seen *s, const struct manifest_entry *e,
+		      struct content *out);
+/* The same for files in frames of their own, by hash64 of the first one. */
+void ingest_seen_add_large(struct ingest_seen *s, uint64_t front,
+			   const struct content *content);
+bool ingest_seen_find_large(struct ingest_seen *s, uint64_t front,
+			    uint64_t size, struct content *out_owned);
+
 /* ---- ingest_encode.c: what one worker does ---- */
 struct ingest_worker {
 	const struct ingest_options *options; /* borrowed */
 	struct compressor *compressor; /* owned; for large files */
 	struct compressor *shared; /* owned; for frames of small files */
 	uint8_t *stored; /* owned; INGEST_SMALL_MAX bytes to compare with; NULL until used */
+	uint16_t *places; /* owned; of a job's items by hash, plus 1; NULL until used */
 };
 
 int ingest_worker_init(struct ingest_worker *w,
@@ -78,6 +96,12 @@ void ingest_worker_release(struct ingest_worker *w);
 /* Frames of @job, bound to @container. */
 int ingest_encode(struct ingest_worker *w, struct ingest_job *job,
 		  uint64_t container, struct incr_error *err);
+
+/* ---- ingest_same.c: equal files within one job ---- */
+/* Mark what has the bytes of an earlier item; hashes are known. */
+int ingest_same_find(struct ingest_worker *w, struct ingest_job *job);
+/* Their content, once that of the others is known. */
+void ingest_same_fill(struct ingest_job *job);
 
 /* ---- ingest_index.c: the frames of one file, and their index ---- */
 struct ingest_index {

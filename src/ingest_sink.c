@@ -15,8 +15,17 @@
 #define MANIFEST_INLINE_MAX ((size_t)64 << 10)
 #define MANIFEST_FRAME FRAME_RAW_DEFAULT
 
+/* Nobody reads what the pack holds from here on. */
+static void detach_pack(struct ingest_sink *s)
+{
+	if (s->options->reader)
+		pack_set_detach(content_reader_packs(s->options->reader),
+				s->pack);
+}
+
 void ingest_sink_release(struct ingest_sink *s)
 {
+	detach_pack(s);
 	pack_writer_discard(s->pack);
 	s->pack = NULL;
 	compressor_free(s->compressor);
@@ -94,6 +103,8 @@ static int open_pack(struct ingest_sink *s, struct incr_error *err)
 	r = pack_writer_open(o->io, o->store_dirfd, o->uuid, &s->pack, err);
 	if (r < 0)
 		return r;
+	if (o->reader)
+		pack_set_attach(content_reader_packs(o->reader), s->pack);
 
 	if (s->frames.size > 0) {
 		rebind(s->frames.data, s->frames.size, pack_writer_id(s->pack));
@@ -277,6 +288,10 @@ static int take_small(struct ingest_sink *s, struct ingest_job *job,
 			if (was_inline && s->pack)
 				c->frame_off += s->inline_off;
 		}
+		if (s->pack && c->kind == CONTENT_PART &&
+		    c->container == pack_writer_id(s->pack) &&
+		    c->size >= INGEST_SEEN_MIN)
+			ingest_seen_add(s->options->seen, &item->entry);
 		r = put_entry(s, &item->entry, err);
 		if (r < 0)
 			return r;
@@ -311,6 +326,8 @@ static int take_large(struct ingest_sink *s, struct ingest_job *job,
 				&job->items[0].entry.content, err);
 	if (r < 0)
 		return r;
+	ingest_seen_add_large(s->options->seen, job->items[0].front_hash,
+			      &job->items[0].entry.content);
 	return put_entry(s, &job->items[0].entry, err);
 }
 
@@ -330,6 +347,7 @@ static int finish_pack(struct ingest_sink *s, struct ingest_result *result,
 		r = ingest_index_finish(&s->manifest_index, s->pack,
 					s->manifest_size,
 					&result->manifest_content, err);
+	detach_pack(s);
 	if (r == 0)
 		r = pack_writer_finish(s->pack, &result->pack_size, err);
 	if (r < 0) {

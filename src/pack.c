@@ -36,8 +36,10 @@ struct pack_writer {
 	int fd; /* owned */
 	uint64_t id;
 	char path[PACK_PATH_SIZE];
+	/* Changed by the writing thread alone, with @reading held. */
 	struct buf pending; /* bytes not yet written */
 	uint64_t written; /* bytes in the file */
+	pthread_mutex_t reading;
 	bool is_failed; /* a write or sync failed: nothing more is tried */
 
 	/* The early syncs; guarded by @lock. */
@@ -101,7 +103,7 @@ static int create_file(struct pack_writer *w, struct incr_error *err)
 		do {
 			r = w->io->open_at(
 				w->io, w->store_dirfd, w->path,
-				O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
+				O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
 		} while (r == -EINTR);
 	}
 	if (r < 0)
@@ -128,6 +130,7 @@ int pack_writer_open(const struct incr_io *io, int store_dirfd,
 	w->fd = -1;
 	w->next_sync = SYNC_EVERY;
 	(void)pthread_mutex_init(&w->lock, NULL); /* cannot fail on Linux */
+	(void)pthread_mutex_init(&w->reading, NULL);
 	(void)pthread_cond_init(&w->wake, NULL);
 	r = create_file(w, err);
 	if (r < 0) {
@@ -229,8 +232,10 @@ static int write_pending(struct pack_writer *w, struct incr_error *err)
 		w->is_failed = true;
 		return r;
 	}
+	(void)pthread_mutex_lock(&w->reading);
 	w->written += w->pending.size;
 	buf_reset(&w->pending);
+	(void)pthread_mutex_unlock(&w->reading);
 	return sync_early(w, err);
 }
 
@@ -268,10 +273,14 @@ int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
 	if (w->is_failed)
 		return fail_dead(w, err);
 
-	if (buf_put(&w->pending, frames, size) < 0)
+	(void)pthread_mutex_lock(&w->reading);
+	r = buf_put(&w->pending, frames, size);
+	if (r == 0)
+		place_frames(w, size);
+	(void)pthread_mutex_unlock(&w->reading);
+	if (r < 0)
 		return incr_fail_nomem(err);
 
-	place_frames(w, size);
 	if (w->pending.size >= WRITE_SIZE) {
 		r = write_pending(w, err);
 		if (r < 0)
@@ -279,6 +288,37 @@ int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
 	}
 	*out_off = off;
 	return 0;
+}
+
+int pack_writer_read(struct pack_writer *w, uint64_t off, void *data,
+		     size_t size, struct incr_error *err)
+{
+	uint8_t *to = data;
+	size_t in_file = 0, n = 0;
+	uint64_t end;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&w->reading);
+	if (!add_ok(off, size, &end) || end > w->written + w->pending.size)
+		r = INCR_E_RANGE;
+	else if (off < w->written)
+		in_file = end < w->written ? size : (size_t)(w->written - off);
+	if (r == 0 && in_file < size)
+		memcpy(to + in_file,
+		       w->pending.data + (off + in_file - w->written),
+		       size - in_file);
+	(void)pthread_mutex_unlock(&w->reading);
+	if (r < 0)
+		return incr_fail(err, INCR_E_RANGE, NULL, w->path,
+				 "the pack is not so long yet");
+
+	if (in_file > 0)
+		r = io_read_upto(w->io, w->fd, to, in_file, off, &n, w->path,
+				 err);
+	if (r == 0 && n < in_file)
+		r = incr_fail(err, INCR_E_RANGE, NULL, w->path,
+			      "the pack ends");
+	return r;
 }
 
 static int sync_packs_dir(struct pack_writer *w, struct incr_error *err)
@@ -350,6 +390,7 @@ void pack_writer_free(struct pack_writer *w)
 		(void)io_close(w->io, w->fd); /* an unfinished pack */
 	buf_release(&w->pending);
 	(void)pthread_cond_destroy(&w->wake);
+	(void)pthread_mutex_destroy(&w->reading);
 	(void)pthread_mutex_destroy(&w->lock);
 	free(w);
 }

@@ -38,6 +38,9 @@ uint64_t pack_writer_id(const struct pack_writer *w);
  * *out_off: where the first byte stands in the pack. */
 int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
 		    uint64_t *out_off, struct incr_error *err);
+/* Bytes put so far; by any thread, while one other puts.  0 or a code; short: INCR_E_RANGE. */
+int pack_writer_read(struct pack_writer *w, uint64_t off, void *data,
+		     size_t size, struct incr_error *err);
 /* Flush, fdatasync, fsync of packs/; after it the pack is durable. *out_size: its length. */
 int pack_writer_finish(struct pack_writer *w, uint64_t *out_size,
 		       struct incr_error *err);
@@ -52,6 +55,13 @@ int pack_set_new(const struct incr_io *io, int store_dirfd,
 		 const uint8_t uuid[16], struct log *log,
 		 struct pack_set **out_set);
 void pack_set_free(struct pack_set *s);
+/*
+ * Have bytes of the pack that @w writes read through it, as not all of them are
+ * in the file yet.  One at a time: while there is another, @w goes without.
+ */
+void pack_set_attach(struct pack_set *s, struct pack_writer *w);
+/* Before @w is finished or discarded; nobody may read its bytes meanwhile. */
+void pack_set_detach(struct pack_set *s, const struct pack_writer *w);
 /*
  * Raw bytes of a container (pack, or PACK_LOG through log_read_bytes()).
  * A missing pack: INCR_E_CORRUPT, word "missing-pack". Short: "damaged-pack".

@@ -33,6 +33,7 @@ struct pack_set {
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t freed; /* a place has no user any more */
 	uint64_t clock;
+	struct pack_writer *writer; /* borrowed; NULL: none attached */
 	struct open_pack packs[N_OPEN_MAX];
 };
 
@@ -66,6 +67,22 @@ void pack_set_free(struct pack_set *s)
 	(void)pthread_cond_destroy(&s->freed);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+void pack_set_attach(struct pack_set *s, struct pack_writer *w)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	if (!s->writer)
+		s->writer = w;
+	(void)pthread_mutex_unlock(&s->lock);
+}
+
+void pack_set_detach(struct pack_set *s, const struct pack_writer *w)
+{
+	(void)pthread_mutex_lock(&s->lock);
+	if (s->writer == w)
+		s->writer = NULL;
+	(void)pthread_mutex_unlock(&s->lock);
 }
 
 static int fail_damaged(struct incr_error *err, const char *path, uint64_t off,
@@ -207,9 +224,10 @@ int pack_set_read(struct pack_set *s, uint64_t container, uint64_t off,
 		  void *data, size_t size, struct incr_error *err)
 {
 	char path[PACK_PATH_SIZE];
-	struct open_pack *p;
+	struct pack_writer *writer;
+	struct open_pack *p = NULL;
 	uint64_t end;
-	int r;
+	int r = 0;
 
 	if (container == PACK_LOG) {
 		if (!s->log)
@@ -224,8 +242,14 @@ int pack_set_read(struct pack_set *s, uint64_t container, uint64_t off,
 	}
 
 	(void)pthread_mutex_lock(&s->lock);
-	r = get_pack(s, container, &p, err);
+	writer = s->writer;
+	if (!writer || pack_writer_id(writer) != container) {
+		writer = NULL;
+		r = get_pack(s, container, &p, err);
+	}
 	(void)pthread_mutex_unlock(&s->lock);
+	if (writer)
+		return pack_writer_read(writer, off, data, size, err);
 	if (r < 0)
 		return r;
 

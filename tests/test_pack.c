@@ -101,6 +101,48 @@ static void test_pack_set_read__more_packs_than_descriptors__works(void)
 	kit_close(&k);
 }
 
+/* Frames that wait for their write, that are in the file, and both at once. */
+static void test_pack_set_read__while_it_is_written__reads_all(void)
+{
+	const size_t size = 1000000, n = 12;
+	_cleanup_free_ uint8_t *raw = malloc(size);
+	_cleanup_free_ uint8_t *got = malloc(2 * (size + FRAME_HEADER_SIZE));
+	uint64_t off[12], end;
+	struct pack_writer *w;
+	struct kit k;
+
+	kit_open(&k, NULL);
+	REQUIRE_OK(pack_writer_open(&io_posix, k.dirfd, kit_uuid, &w, NULL));
+	pack_set_attach(k.packs, w);
+	for (size_t i = 0; i < n; i++) {
+		_cleanup_buf_ struct buf frame = BUF_INIT;
+
+		kit_fill_noise(raw, size, i);
+		REQUIRE_OK(frame_encode(NULL, raw, (uint32_t)size,
+					pack_writer_id(w), &frame));
+		REQUIRE_OK(pack_writer_put(w, frame.data, frame.size, &off[i],
+					   NULL));
+		for (size_t j = 0; j <= i; j++) {
+			size_t n_frames = j < i ? 2 : 1;
+
+			REQUIRE_OK(pack_set_read(
+				k.packs, pack_writer_id(w), off[j], got,
+				n_frames * (size + FRAME_HEADER_SIZE), NULL));
+			kit_fill_noise(raw, size, j);
+			CHECK_MEM_EQ(raw, got + FRAME_HEADER_SIZE, size);
+		}
+		CHECK_ERR(INCR_E_RANGE,
+			  pack_set_read(k.packs, pack_writer_id(w), off[i], got,
+					size + FRAME_HEADER_SIZE + 1, NULL));
+	}
+	pack_set_detach(k.packs, w);
+	REQUIRE_OK(pack_writer_finish(w, &end, NULL));
+	CHECK_OK(pack_set_read(k.packs, pack_writer_id(w), off[n - 1], got,
+			       size, NULL));
+	pack_writer_free(w);
+	kit_close(&k);
+}
+
 static void test_pack_set_read__header_bit_flipped__is_damage(void)
 {
 	uint8_t raw[16] = { 0 }, got[64], byte;
@@ -206,6 +248,7 @@ static const struct testing_test tests[] = {
 	TEST(test_pack_set_read__what_was_put__is_the_same),
 	TEST(test_pack_set_read__beyond_the_end__is_damage),
 	TEST(test_pack_set_read__more_packs_than_descriptors__works),
+	TEST(test_pack_set_read__while_it_is_written__reads_all),
 	TEST(test_pack_set_read__header_bit_flipped__is_damage),
 	TEST(test_pack_check_header__other_store_or_version__says_so),
 	TEST(test_pack_writer_discard__also_after_finish__removes_it),
