@@ -55,6 +55,56 @@ void compressor_set_hash(struct compressor *c, int hash_log, int min_match)
 	(void)ZSTD_CCtx_setParameter(c->context, ZSTD_c_minMatch, min_match);
 }
 
+void compressor_set_literals(struct compressor *c, bool compresses)
+{
+	/*
+	 * For the fast strategy of level 1, zstd takes any length but 0 as a wish
+	 * to leave literals alone; 1 changes nothing else.
+	 */
+	(void)ZSTD_CCtx_setParameter(c->context, ZSTD_c_targetLength,
+				     compresses ? 0 : 1);
+}
+
+/* RFC 8878, 3.1.1.1: bytes before the first block; 0: not known. */
+static size_t frame_header_size(uint8_t descriptor)
+{
+	static const uint8_t content_size[4] = { 0, 2, 4, 8 };
+	bool is_single = descriptor & 0x20;
+	size_t size = 5 + (size_t)!is_single + content_size[descriptor >> 6];
+
+	if (descriptor & 0x03) /* a dictionary: none of ours */
+		return 0;
+	return size + (is_single && descriptor >> 6 == 0);
+}
+
+size_t codec_literal_gain(const void *stored, size_t stored_size)
+{
+	struct cursor c = cursor_over(stored, stored_size);
+	uint64_t sizes = 0;
+	size_t header, n, bits;
+	const uint8_t *at;
+
+	(void)cursor_u32(&c);
+	header = frame_header_size(cursor_u8(&c));
+	if (c.is_bad || header == 0 || stored_size < header + 3 + 5)
+		return 0;
+
+	/* 3.1.1.2: the type of the block; 3.1.1.3.1.1: of its literals */
+	at = (const uint8_t *)stored + header;
+	if ((at[0] >> 1 & 3) != 2 || (at[3] & 3) < 2)
+		return 0;
+	at += 3;
+	n = at[0] >> 2 & 3;
+	n = n < 2 ? 3 : n + 2;
+	bits = n == 3 ? 10 : n == 4 ? 14 : 18;
+	for (size_t i = 0; i < n; i++)
+		sizes |= (uint64_t)at[i] << (8 * i);
+	sizes >>= 4;
+	n = (size_t)(sizes & ((UINT64_C(1) << bits) - 1));
+	sizes >>= bits;
+	return n > sizes ? n - (size_t)sizes : 0;
+}
+
 size_t compressor_bound(size_t raw_size)
 {
 	return ZSTD_compressBound(raw_size);

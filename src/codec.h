@@ -13,8 +13,10 @@ enum codec { CODEC_RAW = 0, CODEC_ZSTD = 1 };
 struct compressor;
 struct compressor *compressor_new(int level);
 void compressor_free(struct compressor *c);
-/* Size of the table of matches (2^@hash_log entries) and the shortest match, instead of the level's own. */
+/* Size of the table of matches (2^@hash_log entries) and the shortest match, instead of the level's own; 0: as the level has it. */
 void compressor_set_hash(struct compressor *c, int hash_log, int min_match);
+/* Whether bytes outside of matches are compressed too; they are at first. */
+void compressor_set_literals(struct compressor *c, bool compresses);
 size_t compressor_bound(size_t raw_size);
 /*
  * Compress @raw into @out (of compressor_bound(raw_size) bytes).
@@ -23,6 +25,12 @@ size_t compressor_bound(size_t raw_size);
  */
 size_t compressor_run(struct compressor *c, const void *raw, size_t raw_size,
 		      void *out, size_t out_capacity);
+
+/*
+ * Bytes that the compression of literals saved in the first block of a zstd
+ * frame; 0: none, or not known.
+ */
+size_t codec_literal_gain(const void *stored, size_t stored_size);
 
 struct decompressor;
 struct decompressor *decompressor_new(void);

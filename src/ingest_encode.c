@@ -17,12 +17,15 @@
 #define GAIN_SHIFT 5
 /* Less than this is stored as it is: what zstd could win is not its time. */
 #define COMPRESS_MIN 128
+/* Literals that give less than 1/32 of a frame are not worth their time. */
+#define LITERALS_SHIFT 5
 /*
- * Small files are mostly text, and alike.  A larger table of shorter matches
- * than level 1 has makes them 3 % to 8 % smaller, at the same speed.
+ * A larger table of shorter matches than level 1 has.  Frames of small files,
+ * which are mostly text, and alike, become 3 % to 8 % smaller, at the same
+ * speed.  Where literals are left alone it is faster too.
  */
-#define SHARED_HASH_LOG 16
-#define SHARED_MIN_MATCH 5
+#define HASH_LOG 16
+#define MIN_MATCH 5
 
 int ingest_job_init(struct ingest_job *job)
 {
@@ -85,27 +88,47 @@ void ingest_job_set_paths(struct ingest_job *job)
 			(const char *)job->paths.data + job->items[i].path_off;
 }
 
-int ingest_worker_init(struct ingest_worker *w,
-		       const struct ingest_options *options)
+void ingest_worker_init(struct ingest_worker *w,
+			const struct ingest_options *options)
 {
-	*w = (struct ingest_worker){
-		.options = options,
-		.compressor = compressor_new(INGEST_LEVEL),
-		.shared = compressor_new(INGEST_LEVEL),
-	};
-	if (!w->compressor || !w->shared)
-		return INCR_E_NOMEM;
-
-	compressor_set_hash(w->shared, SHARED_HASH_LOG, SHARED_MIN_MATCH);
-	return 0;
+	*w = (struct ingest_worker){ .options = options };
 }
 
 void ingest_worker_release(struct ingest_worker *w)
 {
 	compressor_free(w->compressor);
-	compressor_free(w->shared);
 	free(w->stored);
 	free(w->places);
+}
+
+/*
+ * The compressor for frames of a kind; NULL for those that stay raw.  It is made
+ * when it is needed: it costs a commit of few bytes a tenth of its time.
+ */
+static int need_compressor(struct ingest_worker *w, enum ingest_kind kind,
+			   struct compressor **out_compressor,
+			   struct incr_error *err)
+{
+	bool has_table = kind != INGEST_LARGE;
+
+	if (kind == INGEST_RAW) {
+		*out_compressor = NULL;
+		return 0;
+	}
+	if (!w->compressor)
+		w->compressor = compressor_new(INGEST_LEVEL);
+	if (!w->compressor)
+		return incr_fail_nomem(err);
+
+	if (w->kind != kind) {
+		compressor_set_hash(w->compressor, has_table ? HASH_LOG : 0,
+				    has_table ? MIN_MATCH : 0);
+		compressor_set_literals(w->compressor,
+					kind != INGEST_LITERALS_RAW);
+	}
+	w->kind = kind;
+	*out_compressor = w->compressor;
+	return 0;
 }
 
 /* Whether the stored version has the same bytes.  One that cannot be read is
@@ -207,15 +230,21 @@ static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
 	return r < 0 ? incr_fail_nomem(err) : 0;
 }
 
-/* Encode one frame; *out_stored: its size with header. */
-static int put_frame(struct ingest_job *job, struct compressor *c,
-		     const uint8_t *raw, size_t raw_size,
+/* Encode one frame. */
+static int put_frame(struct ingest_worker *w, struct ingest_job *job,
+		     enum ingest_kind kind, const uint8_t *raw, size_t raw_size,
 		     struct incr_error *err)
 {
 	size_t before = job->frames.size;
-	int r = frame_encode(raw_size < COMPRESS_MIN ? NULL : c, raw,
-			     (uint32_t)raw_size, job->container, &job->frames);
+	struct compressor *c;
+	int r = need_compressor(w, raw_size < COMPRESS_MIN ? INGEST_RAW : kind,
+				&c, err);
 
+	if (r < 0)
+		return r;
+
+	r = frame_encode(c, raw, (uint32_t)raw_size, job->container,
+			 &job->frames);
 	if (r < 0)
 		return incr_fail_nomem(err);
 
@@ -243,7 +272,7 @@ static int close_frame(struct ingest_worker *w, struct ingest_job *job,
 	if (is_first)
 		return 0;
 
-	r = put_frame(job, w->shared, job->raw + raw_off, raw_size, err);
+	r = put_frame(w, job, INGEST_SHARED, job->raw + raw_off, raw_size, err);
 	if (r < 0)
 		return r;
 
@@ -315,11 +344,28 @@ static int encode_small(struct ingest_worker *w, struct ingest_job *job,
 	return r;
 }
 
-/* The first frame of a piece is the trial for all of it. */
+/*
+ * What the first frame of a piece says of all of it: whether to compress at
+ * all, and whether literals, which take a third of the time, gain anything.
+ */
+static enum ingest_kind judge_first(const struct ingest_job *job,
+				    size_t raw_size)
+{
+	size_t size = job->frame_sizes[0];
+
+	if (size > raw_size - (raw_size >> GAIN_SHIFT))
+		return INGEST_RAW;
+	return codec_literal_gain(job->frames.data + FRAME_HEADER_SIZE,
+				  size - FRAME_HEADER_SIZE) < raw_size >>
+			       LITERALS_SHIFT ?
+		       INGEST_LITERALS_RAW :
+		       INGEST_LARGE;
+}
+
 static int encode_large(struct ingest_worker *w, struct ingest_job *job,
 			struct incr_error *err)
 {
-	struct compressor *c = w->compressor;
+	enum ingest_kind kind = INGEST_LARGE;
 
 	for (size_t off = 0; off < job->raw_size; off += FRAME_RAW_DEFAULT) {
 		size_t size = job->raw_size - off;
@@ -327,12 +373,11 @@ static int encode_large(struct ingest_worker *w, struct ingest_job *job,
 
 		if (size > FRAME_RAW_DEFAULT)
 			size = FRAME_RAW_DEFAULT;
-		r = put_frame(job, c, job->raw + off, size, err);
+		r = put_frame(w, job, kind, job->raw + off, size, err);
 		if (r < 0)
 			return r;
-		if (off == 0 &&
-		    job->frame_sizes[0] > size - (size >> GAIN_SHIFT))
-			c = NULL;
+		if (off == 0)
+			kind = judge_first(job, size);
 	}
 	return 0;
 }

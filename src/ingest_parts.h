@@ -82,16 +82,23 @@ bool ingest_seen_find_large(struct ingest_seen *s, uint64_t front,
 			    uint64_t size, struct content *out_owned);
 
 /* ---- ingest_encode.c: what one worker does ---- */
+enum ingest_kind {
+	INGEST_RAW, /* not compressed */
+	INGEST_SHARED, /* of small files */
+	INGEST_LARGE, /* of one large file */
+	INGEST_LITERALS_RAW /* the same, with literals that do not compress */
+};
+
 struct ingest_worker {
 	const struct ingest_options *options; /* borrowed */
-	struct compressor *compressor; /* owned; for large files */
-	struct compressor *shared; /* owned; for frames of small files */
+	struct compressor *compressor; /* owned; NULL until used */
+	enum ingest_kind kind; /* that it is set for; INGEST_RAW: none yet */
 	uint8_t *stored; /* owned; INGEST_SMALL_MAX bytes to compare with; NULL until used */
 	uint16_t *places; /* owned; of a job's items by hash, plus 1; NULL until used */
 };
 
-int ingest_worker_init(struct ingest_worker *w,
-		       const struct ingest_options *options);
+void ingest_worker_init(struct ingest_worker *w,
+			const struct ingest_options *options);
 void ingest_worker_release(struct ingest_worker *w);
 /* Frames of @job, bound to @container. */
 int ingest_encode(struct ingest_worker *w, struct ingest_job *job,

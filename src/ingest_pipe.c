@@ -131,10 +131,9 @@ static void *run_worker(void *closure)
 	struct incr_error err = INCR_ERROR_INIT;
 	struct ingest_worker w;
 	struct slot *slot;
-	int r = ingest_worker_init(&w, p->options);
+	int r = 0;
 
-	if (r < 0)
-		(void)incr_fail_nomem(&err);
+	ingest_worker_init(&w, p->options);
 	(void)pthread_mutex_lock(&p->lock);
 	while (r == 0 && (slot = wait_filled(p)) != NULL) {
 		uint64_t container = p->container;
@@ -260,12 +259,10 @@ static int run_alone(struct ingest_pipe *p, struct incr_error *err)
 {
 	struct ingest_job *job = &p->slots[0].job;
 	struct ingest_worker w;
-	int r = ingest_worker_init(&w, p->options);
+	int r;
 
-	if (r < 0)
-		r = incr_fail_nomem(err);
-	else
-		r = ingest_encode(&w, job, PACK_LOG, err);
+	ingest_worker_init(&w, p->options);
+	r = ingest_encode(&w, job, PACK_LOG, err);
 	ingest_worker_release(&w);
 	if (r < 0)
 		return r;

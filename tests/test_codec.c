@@ -57,6 +57,52 @@ static void test_codec__any_size__round_trips(void)
 	}
 }
 
+/* Letters without a match: all that is won is won by literals. */
+static void fill_letters(void)
+{
+	uint64_t state = 1;
+
+	for (size_t i = 0; i < RAW_SIZE; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		t.raw[i] = (uint8_t)('a' + (state >> 60));
+	}
+}
+
+static void test_codec_literal_gain__letters__is_what_is_won(void)
+{
+	size_t gain;
+
+	set_up(RAW_SIZE);
+	CHECK(codec_literal_gain(t.out, t.size) < 1000); /* matches do it */
+	fill_letters();
+	t.size = compressor_run(t.c, t.raw, RAW_SIZE, t.out, t.bound);
+	REQUIRE(t.size > 0 && t.size < RAW_SIZE * 6 / 10);
+	gain = codec_literal_gain(t.out, t.size);
+	CHECK(gain > (RAW_SIZE - t.size) * 9 / 10);
+	CHECK(gain < (RAW_SIZE - t.size) * 11 / 10);
+	for (size_t size = 0; size < 14; size++)
+		CHECK_INT_EQ(0, codec_literal_gain(t.out, size));
+	tear_down();
+}
+
+static void test_compressor_set_literals__off__leaves_them(void)
+{
+	set_up(RAW_SIZE);
+	fill_letters();
+	memcpy(t.raw + RAW_SIZE / 2, t.raw, RAW_SIZE / 2);
+	compressor_set_literals(t.c, false);
+	t.size = compressor_run(t.c, t.raw, RAW_SIZE, t.out, t.bound);
+	CHECK(t.size >= RAW_SIZE / 2 && t.size < RAW_SIZE * 6 / 10);
+	CHECK_INT_EQ(0, codec_literal_gain(t.out, t.size));
+	CHECK_OK(decompressor_run(t.d, t.out, t.size, t.back, RAW_SIZE));
+	CHECK_MEM_EQ(t.raw, t.back, RAW_SIZE);
+
+	compressor_set_literals(t.c, true);
+	t.size = compressor_run(t.c, t.raw, RAW_SIZE, t.out, t.bound);
+	CHECK(t.size < RAW_SIZE * 3 / 10);
+	tear_down();
+}
+
 static void test_compressor_run__no_gain__says_raw(void)
 {
 	unsigned state = 1;
@@ -155,6 +201,8 @@ static void test_codec__free_nothing__is_no_op(void)
 
 static const struct testing_test tests[] = {
 	TEST(test_codec__any_size__round_trips),
+	TEST(test_codec_literal_gain__letters__is_what_is_won),
+	TEST(test_compressor_set_literals__off__leaves_them),
 	TEST(test_compressor_run__no_gain__says_raw),
 	TEST(test_decompressor_run__wrong_size__is_corrupt),
 	TEST(test_decompressor_run__cut_or_longer__is_corrupt),
