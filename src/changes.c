@@ -5,18 +5,23 @@
  * Where one view's transaction lies on the path of the other and no SNAPSHOT
  * stands between, only the paths that the transactions in between touched can
  * differ: their manifests are read and each path is looked up in both views.
- * Otherwise both views are walked side by side.
+ * Otherwise both views are walked side by side, and also where so many paths
+ * were touched that this is no more work, and they need not be held in memory.
  */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "change_table.h"
 #include "error.h"
 #include "view.h"
 
+/* A walk steps over files faster than they are looked up. */
+#define WALK_FACTOR 8
+
 struct side {
-	struct memtable *m; /* owned */
+	struct change_table table; /* owned */
 	struct incr_view *view; /* shared(ref) */
 	struct incr_view_iter *iter; /* owned: for incr_changes_next() */
 	struct incr_node node; /* owned: the next one of iter */
@@ -47,7 +52,7 @@ void incr_changes_free(struct incr_changes *c)
 	stop_iteration(c);
 	for (size_t i = 0; i < 3; i++) {
 		incr_view_unref(c->sides[i].view);
-		memtable_unref(c->sides[i].m);
+		change_table_release(&c->sides[i].table);
 	}
 	incr_view_unref(c->from);
 	incr_view_unref(c->to);
@@ -61,6 +66,7 @@ static int record(struct incr_changes *c, enum incr_change which,
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct side *side = &c->sides[which - 1];
+	struct table_entry entry;
 	struct state_key k;
 	struct version v;
 	int r = view_walk_version(w, &v, err);
@@ -74,11 +80,17 @@ static int record(struct incr_changes *c, enum incr_change which,
 	v.change_txn = change_txn;
 	side->n_files++;
 	side->size += v.content.size;
-	if (version_encode(&v, &value) < 0 ||
-	    memtable_put(side->m, k.bytes, k.size, value.data, value.size) < 0)
-		r = incr_fail_nomem(err);
+	r = version_encode(&v, &value) < 0 ? incr_fail_nomem(err) : 0;
 	version_release(&v);
-	return r;
+	if (r < 0)
+		return r;
+	entry = (struct table_entry){
+		.key = k.bytes,
+		.key_size = k.size,
+		.value = value.data,
+		.value_size = value.size,
+	};
+	return change_table_put(&side->table, &entry, err);
 }
 
 /* What became of one path that a transaction touched. */
@@ -265,11 +277,34 @@ static int by_walking(struct incr_changes *c, struct incr_error *err)
 	return r;
 }
 
+/* Did the transactions after @low up to @high touch more than is held in memory? */
+static int touched_many(struct incr_store *st, const struct incr_changes *c,
+			uint64_t low, uint64_t high, bool *out_many,
+			struct incr_error *err)
+{
+	uint64_t limit = c->to->n_files / WALK_FACTOR, n = 0;
+
+	if (limit < st->n_changes_in_memory)
+		limit = st->n_changes_in_memory;
+	while (high != low && n <= limit) {
+		_cleanup_buf_ struct buf storage = BUF_INIT;
+		struct state_txn t;
+		int r = store_find_txn(st, high, &storage, &t, err);
+
+		if (r < 0)
+			return r;
+		n += t.fact.n_files + t.fact.n_removed;
+		high = t.fact.parent;
+	}
+	*out_many = n > limit;
+	return 0;
+}
+
 static int compare_views(struct incr_store *st, struct incr_changes *c,
 			 struct incr_error *err)
 {
 	uint64_t a = c->from->txn, b = c->to->txn;
-	bool is_on_path = false;
+	bool is_on_path = false, is_many = false;
 	int r;
 
 	if (c->from->start != c->to->start || !a || !b)
@@ -280,7 +315,12 @@ static int compare_views(struct incr_store *st, struct incr_changes *c,
 				err);
 	if (r < 0)
 		return r;
-	if (!is_on_path)
+	/* Who removed a path that was not there yet, only transactions tell. */
+	if (is_on_path && a < b)
+		r = touched_many(st, c, a, b, &is_many, err);
+	if (r < 0)
+		return r;
+	if (!is_on_path || is_many)
 		return by_walking(c, err);
 	return by_transactions(st, c, a < b ? a : b, a < b ? b : a, err);
 }
@@ -289,12 +329,12 @@ static int make_views(struct incr_changes *c, struct incr_error *err)
 {
 	for (size_t i = 0; i < 3; i++) {
 		struct side *s = &c->sides[i];
-		int r;
-
-		if (memtable_freeze(s->m) < 0)
-			return incr_fail_nomem(err);
-		r = view_new_changes(c->to, s->m, s->n_files, s->size, &s->view,
-				     err);
+		int r = change_table_finish(&s->table, err);
+		if (r == 0)
+			r = view_new_changes(c->to,
+					     change_table_source(&s->table),
+					     s->n_files, s->size, &s->view,
+					     err);
 		if (r < 0)
 			return r;
 	}
@@ -312,7 +352,7 @@ int incr_changes_new(struct incr_view *from, struct incr_view *to,
 	c->from = incr_view_ref(from);
 	c->to = incr_view_ref(to);
 	for (size_t i = 0; r == 0 && i < 3; i++)
-		r = memtable_new(&c->sides[i].m) < 0 ? incr_fail_nomem(err) : 0;
+		r = change_table_init(&c->sides[i].table, to->store, err);
 	if (r == 0)
 		r = compare_views(to->store, c, err);
 	if (r == 0)
@@ -370,16 +410,19 @@ static struct side *first_side(struct incr_changes *c)
 static int change_txn_of(const struct side *s, uint64_t *out_txn,
 			 struct incr_error *err)
 {
+	_cleanup_buf_ struct buf value = BUF_INIT;
 	struct state_key k;
-	struct table_entry e;
 	struct version v;
+	int r;
 
 	state_key_start(&k, STATE_CHANGE);
 	state_key_bytes(&k, s->node.path, s->node.path_length);
 	state_key_bytes(&k, "", 1);
 	state_key_number(&k, ~s->node.txn);
-	if (memtable_get(s->m, k.bytes, k.size, &e) != 0 ||
-	    version_decode(e.value, e.value_size, &v) < 0)
+	r = change_table_get(&s->table, k.bytes, k.size, &value, err);
+	if (r < 0)
+		return r;
+	if (r == 1 || version_decode(value.data, value.size, &v) < 0)
 		return incr_fail_nomem(err);
 	*out_txn = v.change_txn;
 	version_release(&v);

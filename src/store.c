@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "change_table.h"
 #include "error.h"
 #include "hash.h"
 #include "store_format.h"
@@ -273,6 +274,7 @@ int store_open_with(const struct incr_io *io, const char *path,
 	st->io = io;
 	st->dirfd = -1;
 	st->wait_ms = options->wait_ms;
+	st->n_changes_in_memory = CHANGE_TABLE_IN_MEMORY;
 	r = store_format_open(st, path, err);
 	if (r == 0) {
 		st->is_readonly = st->is_readonly || options->is_readonly ||

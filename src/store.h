@@ -33,6 +33,7 @@ struct incr_store {
 	struct pack_set *packs;
 	struct content_reader *reader;
 	struct index *index;
+	uint64_t n_changes_in_memory; /* entries of a change set; more are in a table */
 	uint64_t n_appended; /* records that this handle has written */
 	bool is_broken; /* a record could not be applied after it was appended: reopen */
 	bool is_appending; /* holds the append lock: nothing slow is done */

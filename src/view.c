@@ -107,7 +107,7 @@ int incr_view_open(struct incr_store *st, uint64_t dataset_id, uint64_t txn,
 	return 0;
 }
 
-int view_new_changes(struct incr_view *like, struct memtable *m,
+int view_new_changes(struct incr_view *like, struct index_source source,
 		     uint64_t n_files, uint64_t size,
 		     struct incr_view **out_view, struct incr_error *err)
 {
@@ -115,12 +115,14 @@ int view_new_changes(struct incr_view *like, struct memtable *m,
 	struct index_sources *s = calloc(1, sizeof(*s));
 
 	if (!v || !s) {
+		memtable_unref(source.memtable);
+		table_unref(source.table);
 		free(v);
 		free(s);
 		return incr_fail_nomem(err);
 	}
 	s->n = 1;
-	s->items[0].memtable = memtable_ref(m);
+	s->items[0] = source;
 	v->refs = 1;
 	v->store = like->store;
 	v->reader = like->reader;

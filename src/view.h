@@ -4,8 +4,8 @@
  * All versions that a view is made of (of its dataset, since its root) stand
  * side by side in the index, newest first for each path.  A version counts if its
  * transaction is on the view's path and not after its end; the newest that
- * counts decides.  A change set is the same thing over a private memtable in
- * which everything counts.
+ * counts decides.  A change set is the same thing over a private memtable or
+ * table in which everything counts.
  */
 #ifndef INCR_VIEW_H
 #define INCR_VIEW_H
@@ -66,8 +66,8 @@ int view_walk_version(const struct view_walk *w, struct version *out,
 int view_walk_node(const struct view_walk *w, struct incr_node *node,
 		   struct incr_error *err);
 
-/* A view over one frozen memtable of STATE_CHANGE keys; @m is shared(ref). */
-int view_new_changes(struct incr_view *like, struct memtable *m,
+/* A view over one source of STATE_CHANGE keys; its reference is taken. */
+int view_new_changes(struct incr_view *like, struct index_source source,
 		     uint64_t n_files, uint64_t size,
 		     struct incr_view **out_view, struct incr_error *err);
 

@@ -329,6 +329,7 @@ static int read_changes(struct fault_run *run, struct incr_view *view)
 
 	if (r < 0)
 		return r;
+	run->st->n_changes_in_memory = 0; /* a table is written */
 	r = incr_changes_new(first, view, &changes, &run->err);
 	while (r == 0)
 		r = incr_changes_next(changes, &change, &node, &txn, &run->err);

@@ -396,6 +396,11 @@ static bool check_changes(struct world *w, size_t from, size_t to)
 	r = incr_view_open(w->kit.st, w->kit.dataset, w->model.txns[to].number,
 			   &b, &w->kit.err);
 	if (r == 0) {
+		/* in memory, in a table, or first the one and then the other */
+		w->kit.st->n_changes_in_memory =
+			store_kit_random(&w->model.random, 4);
+		if (w->kit.st->n_changes_in_memory == 3)
+			w->kit.st->n_changes_in_memory = UINT64_MAX;
 		r = incr_changes_new(a, b, &c, &w->kit.err);
 		incr_view_unref(b);
 	}
