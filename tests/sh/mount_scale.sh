@@ -50,6 +50,7 @@ END
 "$INCRCTL" commit few few -q
 t "one directory of $n files is committed" \
 	say "commit of $n files" "$INCRCTL" commit flat flat -q
+flat_txn=$("$INCRCTL" log flat --limit 1 | cut -d' ' -f1)
 commit_wide() {
 	local i
 	for i in 0 1 2 3 4 5 6 7 8 9; do
@@ -166,8 +167,28 @@ t "each file holds what it should" say "grep, many directories" \
 check_peak "reading"
 "$INCRCTL" unmount "$mnt" --abort -q
 
+# As many new files as there were
+"$INCRCTL" run later -i in=flat -o out=out -q --view=copy --skip 2>/dev/null ||
+	fail "the files so far count as read"
+commit_later() {
+	local i
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		"$INCRCTL" commit flat wide --prefix "p$i" -q || return
+	done
+}
+t "$n more files are committed" commit_later
+start_mount later
+t "incremental: find in added" say "find in added, incremental" \
+	same wide.names find "$mnt/in/added" -type f -printf '%P\n'
+t "incremental: ls of previous" say "ls of previous" same flat.names ls "$mnt/in/previous"
+t "incremental: current has both" same <(LC_ALL=C sort wide.names flat.names) \
+	find "$mnt/in/current" -type f -printf '%P\n'
+check_peak "an incremental build"
+"$INCRCTL" unmount "$mnt" --abort -q
+t_out "nothing is left in the spool" "" ls -A "$INCR_STORE/spool"
+
 start_mount
-look "browser" "$mnt/flat/current" "$mnt/wide/current"
+look "browser" "$mnt/flat/@$flat_txn" "$mnt/wide/current"
 "$INCRCTL" unmount "$mnt"
 
 done_testing
