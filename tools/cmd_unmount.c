@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ static const struct args_option table[] = {
 
 #define POLL_FIRST_NS 2000000
 #define POLL_LAST_NS 100000000
+#define FULL_SIZE 65536 /* bytes free */
 
 /* The store is the one that is mounted, whatever else is nearer. */
 static int open_mounted(struct cli *cli, const struct incr_mount_info *mount)
@@ -140,7 +142,18 @@ static int wait_for_build(struct cli *cli, uint64_t number,
 	}
 }
 
-static int print_result(struct cli *cli, struct incr_build_info *info)
+/* So full that not even the reason of a failed commit could be left there. */
+static bool is_disk_full(const struct cli *cli)
+{
+	struct statvfs fs;
+
+	return statvfs(incr_store_path(cli->store), &fs) == 0 &&
+	       fs.f_bavail * fs.f_frsize < FULL_SIZE;
+}
+
+/* @was_dead: nobody tried to commit. */
+static int print_result(struct cli *cli, struct incr_build_info *info,
+			bool was_dead)
 {
 	int r;
 
@@ -157,6 +170,11 @@ static int print_result(struct cli *cli, struct incr_build_info *info)
 		cli->err = info->error; /* with what it owns */
 		info->error = INCR_ERROR_INIT;
 		r = cli->err.code;
+	} else if (!was_dead && is_disk_full(cli)) {
+		r = fail(&cli->err, INCR_E_NOSPC, "no-space",
+			 incr_store_path(cli->store),
+			 "b%" PRIu64 " stays open: no space to commit it",
+			 info->number);
 	} else {
 		r = fail(&cli->err, INCR_E_IO, "mount-ended", NULL,
 			 "b%" PRIu64 " stays open: its mount ended before it "
@@ -179,7 +197,7 @@ static int abort_orphan(struct cli *cli, uint64_t number)
 		return r;
 	r = incr_build_abort(b, false, -1, &info, &cli->err);
 	incr_build_close(b);
-	return r < 0 ? r : print_result(cli, &info);
+	return r < 0 ? r : print_result(cli, &info, true);
 }
 
 static int finish_build(struct cli *cli, const struct unmount_options *o,
@@ -198,7 +216,7 @@ static int finish_build(struct cli *cli, const struct unmount_options *o,
 		return 0;
 	}
 	r = wait_for_build(cli, mount->build, &info);
-	return r < 0 ? r : print_result(cli, &info);
+	return r < 0 ? r : print_result(cli, &info, mount->is_dead);
 }
 
 static int run_unmount(struct cli *cli, void *options)
