@@ -10,7 +10,8 @@
  *     every byte where it is.  Only where nothing proves the last record, it
  *     moves its bytes to lost/.
  *
- * A failure prints INCR_FLIP=file:bit; set to that, the program runs the one.
+ * A failure prints INCR_FLIP=what:file:number; set to that, the program runs the
+ * one case.
  * INCR_FLIPS_EVERY=n: every n-th bit and byte only.
  */
 #include "config.h"
@@ -22,271 +23,32 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "flips.h"
 #include "log_impl.h"
-#include "simio.h"
-#include "store.h"
-#include "store_text.h"
-#include "testing.h"
 
-#define STORE "store"
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
-#define LOCK STORE "/lock"
 #define N_PROCESSES 2
-#define FILES_MAX 64
 #define FAILURES_MAX 10
 #define WRITER_EVERY 61 /* bits: a prime, so that all fields get their turn */
 
-/* Of one process; sent to the first one when it ends. */
-struct counts {
-	size_t n_bits, n_cuts, n_writers, n_others;
-	size_t n_refused; /* the store did not open */
-	size_t n_found; /* something could not be read, or verify found it */
-	size_t n_harmless;
-	size_t n_failures;
-};
-
-struct flips {
-	struct sim *sim; /* owned */
-	struct store_text want, found; /* owned */
-	char *files[FILES_MAX]; /* owned */
-	size_t n_files;
-	size_t step; /* every so many-th bit is this process's */
-	struct counts n;
-};
-
-/* ---- the store ---- */
-
-static int commit(struct incr_store *st, enum incr_txn_type type,
-		  const char *path, struct incr_error *err)
+/* With INCR_FLIP, one case alone. */
+static bool is_wanted(const struct flips *f, const char *what, const char *file,
+		      size_t at)
 {
-	struct incr_pair pair = { (char *)"key", (char *)"value" };
-	struct incr_txn_options options = { .dataset_id = 1,
-					    .type = type,
-					    .message = "a message",
-					    .meta = { 1, &pair } };
-	struct incr_source source = { .path = path };
+	char name[512];
 
-	return incr_commit(st, &options, &source, 1, NULL, err);
-}
-
-static struct sim *make_store(void)
-{
-	struct incr_remove_flags flags = { 0 };
-	struct incr_txn_options options = { .dataset_id = 1 };
-	const char *gone = "small-1";
-	struct incr_error err = INCR_ERROR_INIT;
-	struct sim *sim = sim_new();
-	struct incr_store *st;
-	uint64_t id;
-
-	sim_set_file(sim, BOOT_ID, "a boot\n", 7);
-	sim_make_file(sim, "small-1", 300, 200, 1);
-	sim_make_file(sim, "small-2", 900, 100, 2);
-	sim_make_file(sim, "small-3", 1300, 400, 3);
-	sim_make_file(sim, "tree/large", 70000, 25000, 4);
-	sim_make_file(sim, "tree/dir/b", 1500, 500, 5);
-	if (store_init_with(sim_io(sim), STORE, &err) < 0 ||
-	    store_open_with(sim_io(sim), STORE, NULL, &st, &err) < 0)
-		testing_die("cannot make the store", &err);
-	st->log->segment_size = 1024; /* several segments */
-	if (incr_dataset_create(st, "dataset", "text", NULL, &id, &err) < 0 ||
-	    commit(st, INCR_APPEND, "small-1", &err) < 0 ||
-	    commit(st, INCR_UPDATE, "tree", &err) < 0 ||
-	    incr_schema_set(st, 1, NULL, "{}", 2, &err) < 0 ||
-	    incr_branch_create(st, 1, "side", "main", 1, &err) < 0 ||
-	    index_flush(st->index, &err) < 0 ||
-	    commit(st, INCR_UPDATE, "small-2", &err) < 0 ||
-	    incr_remove(st, &options, &gone, 1, flags, NULL, &err) < 0 ||
-	    commit(st, INCR_UPDATE, "small-3", &err) < 0)
-		testing_die("cannot make the store", &err);
-	incr_store_close(st);
-	return sim;
-}
-
-static void add_file(void *closure, const char *path)
-{
-	struct flips *f = closure;
-
-	if (f->n_files < FILES_MAX)
-		f->files[f->n_files++] = strdup(path);
-}
-
-static void flips_init(struct flips *f)
-{
-	const char *every = getenv("INCR_FLIPS_EVERY");
-	struct incr_store *st;
-
-	*f = (struct flips){ .sim = make_store(), .step = N_PROCESSES };
-	/* under a sanitizer every few bits have to do */
-#ifdef __SANITIZE_ADDRESS__
-	f->step *= 13;
-#endif
-	if (every && atol(every) > 0)
-		f->step = N_PROCESSES * (size_t)atol(every);
-	if (store_open_with(sim_io(f->sim), STORE,
-			    &(struct incr_store_options){ .is_readonly = true },
-			    &st, NULL) < 0 ||
-	    store_text_fill(st, STORE_TEXT_TIMES, &f->want) < 0)
-		abort();
-	incr_store_close(st);
-	sim_each_file(f->sim, STORE, add_file, f);
-}
-
-static void flips_release(struct flips *f)
-{
-	for (size_t i = 0; i < f->n_files; i++)
-		free(f->files[i]);
-	store_text_release(&f->want);
-	store_text_release(&f->found);
-	sim_free(f->sim);
-}
-
-/* ---- judging ---- */
-
-static bool is_damage(int code)
-{
-	return code == INCR_E_CORRUPT || code == INCR_E_UNSUPPORTED;
-}
-
-/* Every line that is no error is one of the undamaged store's. */
-static bool is_part(const struct store_text *want,
-		    const struct store_text *found)
-{
-	const char *line = found->text, *end;
-	char text[4200];
-
-	for (; *line; line = end + 1) {
-		size_t n;
-
-		end = strchr(line, '\n');
-		n = (size_t)(end - line) + 1;
-		if (!strncmp(line, "ERROR ", 6))
-			continue;
-		snprintf(text, sizeof(text), "\n%.*s", (int)n, line);
-		if (!strstr(want->text, text) &&
-		    strncmp(want->text, text + 1, n) != 0)
-			return false;
-	}
-	return true;
-}
-
-static const char *judge_open(struct flips *f, struct incr_store *st)
-{
-	struct incr_verify_options verify = { .reads_data = true };
-	struct incr_verify_result result = { 0 };
-	int r = store_text_fill(st, STORE_TEXT_TIMES, &f->found);
-	bool is_same = !strcmp(f->want.text, f->found.text);
-	int v = incr_verify(st, &verify, NULL, NULL, &result, NULL);
-
-	if (r < 0 && !is_damage(r))
-		return "an error that does not say that it is damage";
-	if (r == 0 && !is_same)
-		return "wrong data, or something is missing without a word";
-	if (r < 0 && !is_part(&f->want, &f->found))
-		return "wrong data beside what is damaged";
-	if (v < 0 && !is_damage(v))
-		return "verify fails";
-	if (!is_same && v == 0 && result.n_findings == 0)
-		return "verify does not find it";
-	if (is_same && v == 0 && result.n_findings == 0)
-		f->n.n_harmless++;
-	else
-		f->n.n_found++;
-	return NULL;
-}
-
-/* Open, read all, verify; nothing is written. @file: what was changed. */
-static const char *judge(struct flips *f, const char *file)
-{
-	struct incr_store_options options = { .is_readonly = true };
-	struct incr_error err = INCR_ERROR_INIT;
-	struct incr_store *st;
-	const char *wrong;
-	int r = store_open_with(sim_io(f->sim), STORE, &options, &st, &err);
-	bool is_no_store = r == INCR_E_NOTFOUND &&
-			   !strcmp(file, STORE "/format") &&
-			   !strcmp(err.word, "not-a-store");
-
-	incr_error_release(&err);
-	if (r < 0) {
-		f->n.n_refused++;
-		return is_damage(r) || is_no_store ?
-			       NULL :
-			       "it does not open, and does not say why";
-	}
-	wrong = judge_open(f, st);
-	incr_store_close(st);
-	return wrong;
+	if (!f->only)
+		return true;
+	snprintf(name, sizeof(name), "%s:%s:%zu", what, file, at);
+	return !strcmp(name, f->only);
 }
 
 static void report(struct flips *f, const char *wrong, const char *what,
 		   const char *file, size_t at)
 {
 	f->n.n_failures++;
-	printf("FAILED %s\n  %s INCR_FLIP=%s:%zu\n  found:\n%s\n", wrong, what,
+	printf("FAILED %s\n  INCR_FLIP=%s:%s:%zu\n  found:\n%s\n", wrong, what,
 	       file, at, f->found.text ? f->found.text : "");
 	fflush(stdout);
-}
-
-/* ---- a writer over the damage ---- */
-
-struct sizes {
-	struct sim *sim;
-	uint64_t log, lost, sum;
-};
-
-static void add_size(void *closure, const char *path)
-{
-	struct sizes *s = closure;
-	size_t size;
-	uint8_t *data = sim_file(s->sim, path, &size);
-
-	if (!strncmp(path, STORE "/log/", 10)) {
-		s->log += size;
-		for (size_t i = 0; i < size; i++)
-			s->sum = s->sum * 31 + data[i];
-	}
-	if (!strncmp(path, STORE "/lost/", 11))
-		s->lost += size;
-}
-
-static struct sizes measure(struct sim *sim)
-{
-	struct sizes s = { .sim = sim };
-
-	sim_each_file(sim, STORE, add_size, &s);
-	return s;
-}
-
-/*
- * A commit in a store that is as it is now.  @may_move: nothing proves the last
- * record, so that its bytes may go to lost/.
- */
-static const char *judge_writer(struct flips *f, bool may_move)
-{
-	struct sim *sim = sim_copy(f->sim);
-	struct sizes before = measure(sim), after;
-	struct incr_error err = INCR_ERROR_INIT;
-	struct incr_store *st = NULL;
-	const char *wrong = NULL;
-	int r = store_open_with(sim_io(sim), STORE, NULL, &st, &err);
-
-	if (r == 0)
-		r = commit(st, INCR_UPDATE, "small-1", &err);
-	incr_store_close(st);
-	after = measure(sim);
-	f->n.n_writers++;
-	if (r < 0 && !is_damage(r) && r != INCR_E_NOTFOUND)
-		wrong = "a writer fails, and does not say that it is damage";
-	else if (r < 0 && (after.log != before.log || after.sum != before.sum))
-		wrong = "a writer refuses, and changes the log";
-	else if (after.lost && !may_move)
-		wrong = "a writer cuts off what was acknowledged";
-	else if (after.log + after.lost < before.log)
-		wrong = "a writer throws bytes of the log away";
-	incr_error_release(&err);
-	sim_free(sim);
-	return wrong;
 }
 
 /* ---- what is done to the files ---- */
@@ -303,14 +65,16 @@ static void check_bit(struct flips *f, const char *file, size_t bit)
 {
 	const char *wrong;
 
+	if (!is_wanted(f, "bit", file, bit))
+		return;
 	flip(f, file, bit);
 	f->n.n_bits++;
-	wrong = judge(f, file);
+	wrong = flips_judge(f, file);
 	if (!wrong && bit % WRITER_EVERY == 0)
-		wrong = judge_writer(f, false);
+		wrong = flips_judge_writer(f, false);
 	flip(f, file, bit);
 	if (wrong)
-		report(f, wrong, "flipped", file, bit);
+		report(f, wrong, "bit", file, bit);
 }
 
 static void check_bits(struct flips *f, size_t share)
@@ -340,13 +104,14 @@ static void check_cuts(struct flips *f, const char *file, size_t share)
 		const char *wrong;
 
 		/* of a long file the ends, and every so many-th byte */
-		if (cut > 4096 && cut + 4096 < size && cut % 97)
+		if ((cut > 4096 && cut + 4096 < size && cut % 97) ||
+		    !is_wanted(f, "cut", file, cut))
 			continue;
 		sim_set_file(f->sim, file, copy, cut);
 		f->n.n_cuts++;
-		wrong = judge(f, file);
+		wrong = flips_judge(f, file);
 		if (!wrong && cut % WRITER_EVERY == 0)
-			wrong = judge_writer(f, false);
+			wrong = flips_judge_writer(f, false);
 		if (wrong)
 			report(f, wrong, "cut", file, cut);
 		if (f->n.n_failures >= FAILURES_MAX)
@@ -384,11 +149,14 @@ static void put_back(struct flips *f, struct saved *s)
 static void check_other(struct flips *f, const char *what, const char *file,
 			size_t with, bool may_move)
 {
-	const char *wrong = judge(f, file);
+	const char *wrong;
 
+	if (!is_wanted(f, what, file, with))
+		return;
 	f->n.n_others++;
+	wrong = flips_judge(f, file);
 	if (!wrong)
-		wrong = judge_writer(f, may_move);
+		wrong = flips_judge_writer(f, may_move);
 	if (wrong)
 		report(f, wrong, what, file, with);
 }
@@ -430,7 +198,7 @@ static const char *last_segment(const struct flips *f)
 	const char *last = "";
 
 	for (size_t i = 0; i < f->n_files; i++)
-		if (!strncmp(f->files[i], STORE "/log/", 10) &&
+		if (!strncmp(f->files[i], FLIPS_STORE "/log/", 10) &&
 		    strcmp(f->files[i], last) > 0)
 			last = f->files[i];
 	return last;
@@ -443,10 +211,10 @@ static void check_appended(struct flips *f)
 	uint64_t base = strtoull(last.path + 10, NULL, 16);
 	char path[64];
 
-	snprintf(path, sizeof(path), STORE "/log/%016" PRIx64 ".log",
+	snprintf(path, sizeof(path), FLIPS_STORE "/log/%016" PRIx64 ".log",
 		 base + last.size);
 	sim_set_file(f->sim, path, last.data, last.size);
-	check_other(f, "doubled behind the end", path, 0, true);
+	check_other(f, "appended", path, 0, true);
 	sim_remove_file(f->sim, path);
 	put_back(f, &last);
 }
@@ -472,30 +240,32 @@ static size_t last_record(struct flips *f)
  */
 static void check_last_record(struct flips *f, size_t share)
 {
-	struct saved lock = save(f, LOCK), boot = save(f, BOOT_ID);
+	struct saved lock = save(f, FLIPS_LOCK), boot = save(f, FLIPS_BOOT_ID);
 	const char *file = last_segment(f);
 	uint8_t zeros[64] = { 0 };
 	size_t size, begin = last_record(f);
 
 	(void)sim_file(f->sim, file, &size);
-	sim_set_file(f->sim, BOOT_ID, "another boot\n", 13);
+	sim_set_file(f->sim, FLIPS_BOOT_ID, "another boot\n", 13);
 	for (size_t bit = begin * 8 + share; bit < size * 8; bit += f->step) {
 		const char *wrong;
 		uint8_t *bytes;
 
+		if (!is_wanted(f, "last-bit", file, bit))
+			continue;
 		flip(f, file, bit);
 		f->n.n_bits++;
-		wrong = judge(f, file);
+		wrong = flips_judge(f, file);
 		if (!wrong)
-			wrong = judge_writer(f, false);
+			wrong = flips_judge_writer(f, false);
 		if (wrong)
-			report(f, wrong, "flipped after a restart", file, bit);
-		bytes = sim_file(f->sim, LOCK, &lock.size);
+			report(f, wrong, "last-bit", file, bit);
+		bytes = sim_file(f->sim, FLIPS_LOCK, &lock.size);
 		memcpy(bytes + 64, zeros, sizeof(zeros));
-		wrong = judge_writer(f, true);
+		wrong = flips_judge_writer(f, true);
 		if (wrong)
-			report(f, wrong, "flipped without a proof", file, bit);
-		sim_set_file(f->sim, LOCK, lock.data, lock.size);
+			report(f, wrong, "last-bit", file, bit);
+		sim_set_file(f->sim, FLIPS_LOCK, lock.data, lock.size);
 		flip(f, file, bit);
 		if (f->n.n_failures >= FAILURES_MAX)
 			break;
@@ -506,21 +276,27 @@ static void check_last_record(struct flips *f, size_t share)
 
 /* ---- running ---- */
 
+static void run_cases(struct flips *f, size_t share)
+{
+	check_bits(f, share);
+	for (size_t i = 0; i < f->n_files; i++)
+		check_cuts(f, f->files[i], share);
+	check_last_record(f, share);
+	if (share == 0) {
+		check_exchanges(f, FLIPS_STORE "/log/");
+		check_exchanges(f, FLIPS_STORE "/packs/");
+		check_exchanges(f, FLIPS_STORE "/index/");
+		check_appended(f);
+	}
+}
+
 static void run_share(size_t share, int result_fd)
 {
 	struct flips f;
 
 	flips_init(&f);
-	check_bits(&f, share);
-	for (size_t i = 0; i < f.n_files; i++)
-		check_cuts(&f, f.files[i], share);
-	check_last_record(&f, share);
-	if (share == 0) {
-		check_exchanges(&f, STORE "/log/");
-		check_exchanges(&f, STORE "/packs/");
-		check_exchanges(&f, STORE "/index/");
-		check_appended(&f);
-	}
+	f.step *= N_PROCESSES;
+	run_cases(&f, share);
 	if (write(result_fd, &f.n, sizeof(f.n)) != sizeof(f.n))
 		abort();
 	flips_release(&f);
@@ -528,19 +304,20 @@ static void run_share(size_t share, int result_fd)
 
 static int replay(const char *text)
 {
-	const char *colon = strrchr(text, ':');
 	struct flips f;
-	char file[4096];
+	size_t n;
 	int r;
 
-	if (!colon)
-		return 2;
-	snprintf(file, sizeof(file), "%.*s", (int)(colon - text), text);
 	flips_init(&f);
-	check_bit(&f, file, strtoul(colon + 1, NULL, 10));
+	f.only = text;
+	f.step = 1;
+	run_cases(&f, 0);
+	n = f.n.n_bits + f.n.n_cuts + f.n.n_others;
 	r = f.n.n_failures != 0;
 	flips_release(&f);
-	return r;
+	if (!n)
+		fprintf(stderr, "INCR_FLIP: there is no such case\n");
+	return n ? r : 2;
 }
 
 static void add_counts(struct counts *to, const struct counts *from)
