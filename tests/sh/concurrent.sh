@@ -153,4 +153,33 @@ t "each writer's commits are in its order, and the last one holds" order_kept
 t_exit 0 "no lock stays" "$INCRCTL" --wait 0 commit d tree --type update
 t_exit 0 "verify --data" "$INCRCTL" verify --data
 
+# Writers of different datasets share the log alone.
+write_own() {
+	local i
+	for i in $(seq 10); do
+		echo "$1 $i" >"own$1"
+		"$INCRCTL" commit "own$1" "own$1" --type update -q || return
+	done
+}
+n_failed_writers=0 writers=()
+for w in $(seq "$n_writers"); do
+	"$INCRCTL" dataset create "own$w"
+done
+for w in $(seq "$n_writers"); do
+	write_own "$w" &
+	writers+=($!)
+done
+for pid in "${writers[@]}"; do
+	wait "$pid" || n_failed_writers=$((n_failed_writers + 1))
+done
+t_out "$n_writers writers of as many datasets, at once" 0 echo $n_failed_writers
+all_there() {
+	local w
+	for w in $(seq "$n_writers"); do
+		[ "$("$INCRCTL" cat "own$w" "own$w")" = "$w 10" ] || return
+		[ "$("$INCRCTL" log "own$w" | grep -c '^t[0-9]')" = 10 ] || return
+	done
+}
+t "each has its ten commits" all_there
+
 done_testing

@@ -58,6 +58,9 @@ build_commit() {
 build_abort() {
 	"$@" "$INCRCTL" build abort "$build"
 }
+repair_torn() {
+	"$@" "$INCRCTL" repair
+}
 # The process behind a mount, from its start to the commit after an unmount.
 unmount() {
 	local pid status
@@ -95,6 +98,12 @@ setup() {
 	txn_*)
 		txn=$("$INCRCTL" txn begin a)
 		"$INCRCTL" txn put "$txn" four more/four
+		;;
+	repair_*)
+		# half a record behind the last one, an index that is gone, staging of nothing
+		head -c 300 "$base"/log/*.log | tail -c 60 >>"$(echo "$INCR_STORE"/log/*.log)"
+		rm -f "$INCR_STORE"/index/*
+		mkdir -p "$INCR_STORE/spool/b99/staging/out" && echo >"$INCR_STORE/spool/b99/staging/out/file"
 		;;
 	build_*)
 		"$INCRCTL" run tr --view copy -i a=a -o out=out --keep-failed -- \
@@ -221,7 +230,7 @@ choose() {
 }
 
 verbs="commit_small commit_large sync_mirror rm_one txn_put txn_commit"
-verbs="$verbs run_copy build_commit build_abort"
+verbs="$verbs run_copy build_commit build_abort repair_torn"
 if can_mount; then
 	verbs="$verbs run_mount unmount unmount_fuse"
 fi

@@ -69,6 +69,15 @@ has_numbers() {
 		seq "$i" $((i + 300)) | cmp -s - "got/n$i" || return
 	done <"$1"
 }
+# A build that cannot be committed is aborted: it is to spoil no other.
+commit_orphan() {
+	local build
+	build=$("$INCRCTL" build list | awk '/ open .*orphan/ { print $1 }')
+	[ -n "$build" ] || return
+	"$INCRCTL" build commit "$build" -q && has_numbers written && return
+	"$INCRCTL" build abort "$build" -q
+	return 1
+}
 kill_build() {
 	"$INCRCTL" mount "$mnt" tr -i in=in -o out=out --write-mode out=replace --force-snapshot \
 		--allow-empty "--staging=$1" --foreground >mount.log 2>&1 &
@@ -85,14 +94,14 @@ kill_build() {
 	wait $writer
 	[ -s written ] || echo "nothing was written" >>death.log
 	"$INCRCTL" unmount "$mnt" >>death.log 2>&1 # exits 1: it commits nothing
-	build=$("$INCRCTL" build list | awk '/ open .*orphan/ { print $1 }')
-	[ -n "$build" ] && "$INCRCTL" build commit "$build" -q && has_numbers written
+	commit_orphan
 }
 n_kept=0 n_builds=$(((n + 4) / 5))
 for i in $(seq $n_builds); do
 	[ $((i % 2)) = 0 ] && how="link" || how="fuse"
-	kill_build "$how" 2>>death.log && n_kept=$((n_kept + 1))
+	kill_build "$how" 2>>death.log && n_kept=$((n_kept + 1)) || echo "$how: $(wc -l <written) written" >>death.log
 done
+[ $n_kept = $n_builds ] || cat death.log mount.log
 t_out "killed $n_builds times while staging is written: all is committed later" $n_builds echo $n_kept
 
 # Stopped, and cut off
