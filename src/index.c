@@ -44,7 +44,8 @@ int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it,
 }
 
 static int merge_of(struct index_sources *s, bool drops_tombstones,
-		    struct iter **out_iter, struct incr_error *err)
+		    uint64_t least_rank, struct iter **out_iter,
+		    struct incr_error *err)
 {
 	struct iter *iters[INDEX_SOURCES_MAX];
 	size_t n = 0;
@@ -54,6 +55,7 @@ static int merge_of(struct index_sources *s, bool drops_tombstones,
 		r = index_sources_iter_one(s, n, &iters[n], err);
 		if (r < 0)
 			break;
+		iters[n]->least_rank = least_rank;
 	}
 	if (r == 0)
 		return iter_merge_new(iters, n, drops_tombstones, out_iter,
@@ -66,14 +68,20 @@ static int merge_of(struct index_sources *s, bool drops_tombstones,
 int index_sources_iter(struct index_sources *s, struct iter **out_iter,
 		       struct incr_error *err)
 {
-	return merge_of(s, true, out_iter, err);
+	return merge_of(s, true, 0, out_iter, err);
+}
+
+int index_sources_iter_rank(struct index_sources *s, uint64_t least_rank,
+			    struct iter **out_iter, struct incr_error *err)
+{
+	return merge_of(s, true, least_rank, out_iter, err);
 }
 
 /* Sources of a merge that keeps tombstones: for compaction over a part of the tables. */
 int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter,
 			   struct incr_error *err)
 {
-	return merge_of(s, false, out_iter, err);
+	return merge_of(s, false, 0, out_iter, err);
 }
 
 int index_open(const struct index_options *options, struct index **out_index,

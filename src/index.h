@@ -46,6 +46,9 @@ int index_sources_iter_one(struct index_sources *s, size_t idx,
 			   struct iter **out_iter, struct incr_error *err);
 int index_sources_iter(struct index_sources *s, struct iter **out_iter,
 		       struct incr_error *err);
+/* The same, but entries of a smaller rank may be left out: see struct iter. */
+int index_sources_iter_rank(struct index_sources *s, uint64_t least_rank,
+			    struct iter **out_iter, struct incr_error *err);
 /* Stand at a place that an iterator over source @idx gave. */
 int index_sources_goto(struct index_sources *s, size_t idx, struct iter *it,
 		       uint32_t block, uint32_t index, struct incr_error *err);

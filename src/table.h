@@ -102,6 +102,12 @@ struct iter {
 		    struct incr_error *err);
 	int (*next)(struct iter *it, struct incr_error *err);
 	void (*free)(struct iter *it);
+	/*
+	 * Of a table: entries of a smaller rank (the last eight bytes of the key, as
+	 * a number) may be left out, to pass over blocks that hold nothing else.
+	 * Set before the first move.  0: all are given.
+	 */
+	uint64_t least_rank;
 	struct table_entry entry; /* valid after 0 */
 	/* Where the entry stands, for inode numbers: source index in the merge (0 for a single
 	 * table), block and entry number; a memtable gives ordinal / TABLE_BLOCK_ENTRIES and

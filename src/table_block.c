@@ -302,6 +302,18 @@ void block_child(const struct block *b, uint32_t i,
 	out_place->level = (uint8_t)(b->level - 1);
 }
 
+uint64_t block_child_rank(const struct block *b, uint32_t i)
+{
+	return get_u64(b->raw + b->entries[i].value_off + 16);
+}
+
+uint32_t block_next_of_rank(const struct block *b, uint32_t i, uint64_t least)
+{
+	while (i < b->n_entries && block_child_rank(b, i) < least)
+		i++;
+	return i;
+}
+
 uint32_t block_index_by_number(const struct block *b, uint32_t number)
 {
 	uint32_t low = 0, high = b->n_entries;

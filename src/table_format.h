@@ -5,6 +5,7 @@
 #ifndef INCR_TABLE_FORMAT_H
 #define INCR_TABLE_FORMAT_H
 
+#include "bytes.h"
 #include "table.h"
 
 #include <stdatomic.h>
@@ -16,7 +17,7 @@
 #define TABLE_HEADER_SIZE 28 /* of a block */
 #define TABLE_HEADER_HASH 8 /* the hash stands first, over all after it */
 #define TABLE_KEYS_MAX 65536 /* full key bytes of one block */
-#define TABLE_INDEX_VALUE_SIZE 16
+#define TABLE_INDEX_VALUE_SIZE 24
 #define TABLE_LEVELS_MAX 32
 /* Three varints before the bytes of an entry, each as long as its limit. */
 #define TABLE_ENTRY_OVERHEAD 8
@@ -81,6 +82,12 @@ static inline const uint8_t *block_key(const struct block *b, uint32_t i)
 	return b->keys + b->entries[i].key_off;
 }
 
+/* What blocks can be passed over by: the last eight bytes of a key, as a number. */
+static inline uint64_t table_rank(const uint8_t *key, size_t size)
+{
+	return size < 8 ? UINT64_MAX : get_be64(key + size - 8);
+}
+
 static inline int block_compare(const struct block *b, uint32_t i,
 				const void *key, size_t key_size)
 {
@@ -100,6 +107,10 @@ uint32_t block_index_by_key(const struct block *b, const void *key,
 uint32_t block_index_by_number(const struct block *b, uint32_t number);
 void block_child(const struct block *b, uint32_t i,
 		 struct block_place *out_place);
+/* No key below entry @i of an index block has a larger rank. */
+uint64_t block_child_rank(const struct block *b, uint32_t i);
+/* The first such entry from @i on with a rank of at least @least; n_entries if none. */
+uint32_t block_next_of_rank(const struct block *b, uint32_t i, uint64_t least);
 
 /* Hash of a block's bytes after the hash, bound to its file and place. */
 uint64_t block_hash(uint64_t tag, uint64_t off, const uint8_t *bytes,
@@ -158,5 +169,8 @@ int table_descend_key(struct table *t, const void *key, size_t key_size,
 /* The same to data block @number, which must exist. */
 int table_descend_number(struct table *t, uint32_t number,
 			 struct block_path *out_path, struct incr_error *err);
+/* To the first data block from @number on that has a key of rank @least; 1: there is none. */
+int table_descend_rank(struct table *t, uint32_t number, uint64_t least,
+		       struct block_path *out_path, struct incr_error *err);
 
 #endif

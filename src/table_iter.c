@@ -82,18 +82,42 @@ static int iter_load_number(struct table_iter *ti, uint32_t number,
 	return 0;
 }
 
+/* Past the index block held, to the next data block of the rank. */
+static int iter_load_rank(struct table_iter *ti, uint32_t number,
+			  struct incr_error *err)
+{
+	struct block_path path = { 0 };
+	int r = table_descend_rank(ti->table, number, ti->iter.least_rank,
+				   &path, err);
+
+	if (r)
+		return iter_end(ti, r);
+
+	block_path_release(&ti->path);
+	ti->path = path;
+	return 0;
+}
+
 static int iter_next_block(struct table_iter *ti, struct incr_error *err)
 {
-	uint32_t number = ti->path.data->number;
+	const struct block *index = ti->path.index;
+	uint32_t number = ti->path.data->number, pos;
 	int r;
 
 	if (number + UINT64_C(1) >= ti->table->n_blocks)
 		return iter_end(ti, 1);
 
-	if (ti->path.index_pos + 1 < ti->path.index->n_entries)
-		r = iter_load_child(ti, ti->path.index_pos + 1, err);
-	else
-		r = iter_load_number(ti, number + 1, err);
+	pos = block_next_of_rank(index, ti->path.index_pos + 1,
+				 ti->iter.least_rank);
+	if (pos < index->n_entries) {
+		r = iter_load_child(ti, pos, err);
+	} else {
+		/* the first behind the index block */
+		number += index->n_entries - ti->path.index_pos;
+		r = number < ti->table->n_blocks ?
+			    iter_load_rank(ti, number, err) :
+			    iter_end(ti, 1);
+	}
 	return r ? r : iter_show(ti, 0);
 }
 
@@ -190,6 +214,11 @@ static int table_iter_seek(struct iter *it, const void *key, size_t key_size,
 	r = iter_locate(ti, key, key_size, err);
 	if (r)
 		return r;
+
+	if (ti->path.index &&
+	    block_child_rank(ti->path.index, ti->path.index_pos) <
+		    it->least_rank)
+		return iter_next_block(ti, err);
 
 	pos = block_lower_bound(ti->path.data, key, key_size);
 	if (pos < ti->path.data->n_entries)

@@ -322,6 +322,72 @@ int table_descend_number(struct table *t, uint32_t number,
 	return table_descend(t, &target, out_path, err);
 }
 
+/*
+ * One way down.  What is left of a block may have no key of the rank although
+ * the whole has: then @number becomes that of the block behind it, and 1 is
+ * returned; UINT64_MAX: there is none.
+ */
+static int try_descend_rank(struct table *t, uint64_t *number, uint64_t least,
+			    struct block_path *out_path, struct incr_error *err)
+{
+	_cleanup_block_ struct block *index = NULL;
+	struct block_place place = t->root;
+	uint64_t behind = UINT64_MAX;
+	uint32_t pos = 0;
+	int r;
+
+	while (place.level) {
+		struct block *b;
+		uint32_t next;
+
+		r = table_load(t, &place, &b, err);
+		if (r < 0)
+			return r;
+
+		block_unref(index);
+		index = b;
+		pos = block_index_by_number(b, (uint32_t)*number);
+		next = block_next_of_rank(b, pos, least);
+		if (next == b->n_entries) {
+			*number = behind;
+			return 1;
+		}
+		if (next + 1 < b->n_entries) {
+			block_child(b, next + 1, &place);
+			behind = place.number;
+		}
+		block_child(b, next, &place);
+		if (next > pos)
+			*number = place.number;
+		pos = next;
+	}
+
+	if (place.number < *number)
+		return table_damaged(t->path, place.off,
+				     "the index lacks a block", err);
+
+	r = table_load(t, &place, &out_path->data, err);
+	if (r < 0)
+		return r;
+
+	out_path->index = index;
+	out_path->index_pos = pos;
+	index = NULL;
+	return 0;
+}
+
+int table_descend_rank(struct table *t, uint32_t number, uint64_t least,
+		       struct block_path *out_path, struct incr_error *err)
+{
+	uint64_t at = number;
+	int r = 1;
+
+	/* each time further on: it ends */
+	while (r == 1 && at < t->n_blocks)
+		r = try_descend_rank(t, &at, least, out_path, err);
+	return r;
+}
+
 int table_get(struct table *t, const void *key, size_t key_size,
 	      struct buf *out_value, bool *out_tombstone,
 	      struct incr_error *err)

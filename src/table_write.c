@@ -40,6 +40,7 @@
 struct block_link {
 	struct buf separator;
 	struct block_place place;
+	uint64_t rank; /* the largest of the keys below it */
 };
 
 /* The block being built at one level. */
@@ -50,6 +51,7 @@ struct builder {
 	uint32_t n_entries;
 	uint32_t keys_size;
 	uint32_t number;
+	uint64_t rank; /* the largest of its keys, or below it */
 };
 
 struct table_writer {
@@ -217,7 +219,9 @@ static int writer_emit(struct table_writer *w, unsigned level,
 				      .size = (uint32_t)(w->out.size - begin),
 				      .number = b->number,
 				      .level = (uint8_t)level };
+	out_link->rank = b->rank;
 	buf_reset(&b->raw);
+	b->rank = 0;
 	b->n_entries = 0;
 	b->keys_size = 0;
 	return w->out.size < WRITE_SIZE ? 0 : writer_flush(w, err);
@@ -308,6 +312,7 @@ static int writer_link(struct table_writer *w, struct block_link *link,
 		put_u64(value, link->place.off);
 		put_u32(value + 8, link->place.size);
 		put_u32(value + 12, link->place.number);
+		put_u64(value + 16, link->rank);
 		b = w->levels[level];
 		in.n_shared =
 			shared_size(&b->last_key, entry.key, entry.key_size);
@@ -325,6 +330,8 @@ static int writer_link(struct table_writer *w, struct block_link *link,
 		}
 		if (builder_put(b, &in) < 0)
 			return incr_fail_nomem(err);
+		if (link->rank > b->rank)
+			b->rank = link->rank;
 
 		if (!is_full)
 			return 0;
@@ -332,6 +339,7 @@ static int writer_link(struct table_writer *w, struct block_link *link,
 		buf_release(&link->separator);
 		buf_move(&link->separator, &up.separator);
 		link->place = up.place;
+		link->rank = up.rank;
 	}
 }
 
@@ -369,6 +377,7 @@ static int writer_add(struct table_writer *w, const struct entry_in *in,
 		      struct incr_error *err)
 {
 	struct builder *b = w->levels[0];
+	uint64_t rank;
 	int r = 0;
 
 	if (!builder_fits(b, in))
@@ -381,6 +390,9 @@ static int writer_add(struct table_writer *w, const struct entry_in *in,
 	if (builder_put(b, in) < 0)
 		return incr_fail_nomem(err);
 
+	rank = table_rank(in->entry->key, in->entry->key_size);
+	if (rank > b->rank)
+		b->rank = rank;
 	w->n_entries++;
 	return 0;
 }

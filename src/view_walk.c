@@ -32,7 +32,11 @@ int view_walk_init(struct view_walk *w, struct incr_view *v,
 	w->it = NULL;
 	w->is_placed = false;
 	w->last_length = SIZE_MAX;
-	return v->sources ? index_sources_iter(v->sources, &w->it, err) : 0;
+	if (!v->sources)
+		return 0;
+	/* what is newer than the view is nothing to it */
+	return index_sources_iter_rank(v->sources, v->counts_all ? 0 : ~v->txn,
+				       &w->it, err);
 }
 
 void view_walk_release(struct view_walk *w)
