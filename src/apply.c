@@ -4,7 +4,7 @@
  */
 #include "config.h"
 
-#include "apply.h"
+#include "apply_impl.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,14 +12,7 @@
 #include "error.h"
 #include "name.h"
 
-struct apply {
-	struct index *ix;
-	const struct log_record *record;
-	struct content_reader *reader;
-	struct incr_error *err;
-};
-
-static int bad_fact(struct apply *a, const char *why)
+int apply_bad_fact(struct apply *a, const char *why)
 {
 	return incr_fail(a->err, INCR_E_CORRUPT, "bad-fact", NULL,
 			 "the log record at position %" PRIu64 " (type %u): %s",
@@ -44,7 +37,7 @@ static void saw(uint64_t *next, uint64_t number)
 		*next = number + 1;
 }
 
-static int put_id(struct apply *a, const struct state_key *k, uint64_t id)
+int apply_put_id(struct apply *a, const struct state_key *k, uint64_t id)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
 
@@ -54,7 +47,7 @@ static int put_id(struct apply *a, const struct state_key *k, uint64_t id)
 			 a->err);
 }
 
-static struct state_key dataset_name_key(struct text name)
+struct state_key apply_dataset_key(struct text name)
 {
 	struct state_key k;
 
@@ -63,15 +56,32 @@ static struct state_key dataset_name_key(struct text name)
 	return k;
 }
 
-/* A branch that must be there and alive. */
+struct state_key apply_branch_key(uint64_t dataset_id, struct text name)
+{
+	struct state_key k = state_key_of(STATE_BRANCH_NAME, dataset_id);
+
+	state_key_bytes(&k, name.data, name.size);
+	return k;
+}
+
+/* A branch that must be there; 1: what made it is lost. */
 static int need_branch(struct apply *a, uint64_t id, struct buf *storage,
 		       struct state_branch *out)
 {
 	int r = state_branch(a->ix, id, storage, out, a->err);
 
-	if (r > 0)
-		return bad_fact(a, "it names a branch that does not exist");
-	return r;
+	return r > 0 ? apply_excuse(a, "it names a branch that does not "
+				       "exist") :
+		       r;
+}
+
+/* The branch of a transaction. */
+static int need_branch_of(struct apply *a, const struct fact_txn *f,
+			  struct buf *storage, struct state_branch *out)
+{
+	int r = need_branch(a, f->branch_id, storage, out);
+
+	return r > 0 ? apply_lost_branch(a, f, storage, out) : r;
 }
 
 static int need_dataset(struct apply *a, uint64_t id, struct buf *storage,
@@ -79,9 +89,9 @@ static int need_dataset(struct apply *a, uint64_t id, struct buf *storage,
 {
 	int r = state_dataset(a->ix, id, storage, out, a->err);
 
-	if (r == 1)
-		return bad_fact(a, "it names a dataset that does not exist");
-	return r;
+	return r > 0 ? apply_excuse(a, "it names a dataset that does not "
+				       "exist") :
+		       r;
 }
 
 static int make_branch(struct apply *a, const struct fact_branch *f)
@@ -89,13 +99,13 @@ static int make_branch(struct apply *a, const struct fact_branch *f)
 	struct index_counters *n = index_counters(a->ix);
 	struct state_branch b = { .fact = *f, .head = f->at };
 	struct state_line line = { f->parent_line, f->at };
-	struct state_key k = state_key_of(STATE_BRANCH_NAME, f->dataset_id);
-	int r;
+	struct state_key k = apply_branch_key(f->dataset_id, f->name);
+	int r = apply_free_branch_name(a, f->dataset_id, f->name, f->id);
 
-	state_key_bytes(&k, f->name.data, f->name.size);
 	saw(&n->next_branch, f->id);
 	saw(&n->next_line, f->line);
-	r = put_id(a, &k, f->id);
+	if (r == 0)
+		r = apply_put_id(a, &k, f->id);
 	if (r == 0)
 		r = state_put_line(a->ix, f->line, line, a->err);
 	return r < 0 ? r : state_put_branch(a->ix, &b, a->err);
@@ -111,10 +121,12 @@ static int apply_dataset_created(struct apply *a)
 	int r;
 
 	if (fact_decode_dataset(&c, &d.fact) < 0 || !is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	saw(&index_counters(a->ix)->next_dataset, d.fact.id);
-	k = dataset_name_key(d.fact.name);
-	r = put_id(a, &k, d.fact.id);
+	r = apply_free_dataset_name(a, d.fact.name, d.fact.id);
+	k = apply_dataset_key(d.fact.name);
+	if (r == 0)
+		r = apply_put_id(a, &k, d.fact.id);
 	if (r == 0)
 		r = state_put_dataset(a->ix, &d, a->err);
 	main.id = d.fact.branch_id;
@@ -135,17 +147,19 @@ static int apply_dataset_renamed(struct apply *a)
 	int r;
 
 	if (!is_whole(&c) || name_check_dataset(name.data, name.size, NULL) < 0)
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	r = need_dataset(a, id, &storage, &d);
-	if (r < 0)
-		return r;
-	k = dataset_name_key(d.fact.name);
+	if (r == 0)
+		r = apply_free_dataset_name(a, name, id);
+	if (r)
+		return r < 0 ? r : 0;
+	k = apply_dataset_key(d.fact.name);
 	r = index_delete(a->ix, k.bytes, k.size, a->err);
 	if (r < 0)
 		return r;
 	d.fact.name = name;
-	k = dataset_name_key(name);
-	r = put_id(a, &k, id);
+	k = apply_dataset_key(name);
+	r = apply_put_id(a, &k, id);
 	return r < 0 ? r : state_put_dataset(a->ix, &d, a->err);
 }
 
@@ -159,11 +173,11 @@ static int apply_dataset_deleted(struct apply *a)
 	int r;
 
 	if (!is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	r = need_dataset(a, id, &storage, &d);
-	if (r < 0)
-		return r;
-	k = dataset_name_key(d.fact.name);
+	if (r)
+		return r < 0 ? r : 0;
+	k = apply_dataset_key(d.fact.name);
 	r = index_delete(a->ix, k.bytes, k.size, a->err);
 	d.is_deleted = true;
 	return r < 0 ? r : state_put_dataset(a->ix, &d, a->err);
@@ -179,10 +193,10 @@ static int apply_dataset_meta(struct apply *a)
 	int r;
 
 	if (!is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	r = need_dataset(a, id, &storage, &d);
-	if (r < 0)
-		return r;
+	if (r)
+		return r < 0 ? r : 0;
 	d.fact.pairs = pairs;
 	return state_put_dataset(a->ix, &d, a->err);
 }
@@ -193,7 +207,7 @@ static int apply_branch_created(struct apply *a)
 	struct fact_branch f;
 
 	if (fact_decode_branch(&c, &f) < 0 || !is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	return make_branch(a, &f);
 }
 
@@ -205,10 +219,10 @@ static int hand_on(struct apply *a, uint64_t id,
 	struct state_branch b;
 	int r = need_branch(a, id, &storage, &b);
 
-	if (r < 0 || b.fact.parent.size != deleted->name.size ||
+	if (r || b.fact.parent.size != deleted->name.size ||
 	    memcmp(b.fact.parent.data, deleted->name.data,
 		   deleted->name.size) != 0)
-		return r;
+		return r < 0 ? r : 0;
 	b.fact.parent = deleted->parent;
 	return state_put_branch(a->ix, &b, a->err);
 }
@@ -243,12 +257,11 @@ static int apply_branch_deleted(struct apply *a)
 	int r;
 
 	if (!is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	r = need_branch(a, id, &storage, &b);
-	if (r < 0)
-		return r;
-	k = state_key_of(STATE_BRANCH_NAME, b.fact.dataset_id);
-	state_key_bytes(&k, b.fact.name.data, b.fact.name.size);
+	if (r)
+		return r < 0 ? r : 0;
+	k = apply_branch_key(b.fact.dataset_id, b.fact.name);
 	r = index_delete(a->ix, k.bytes, k.size, a->err);
 	if (r == 0)
 		r = hand_children_on(a, &b.fact);
@@ -263,16 +276,18 @@ static int apply_branch_reset(struct apply *a)
 	struct fact_reset f;
 	struct state_branch b;
 	struct state_line line;
-	int r;
+	int r, missing;
 
 	if (fact_decode_reset(&c, &f) < 0 || !is_whole(&c))
-		return bad_fact(a, "it does not parse");
-	r = need_branch(a, f.branch_id, &storage, &b);
-	if (r < 0)
-		return r;
+		return apply_bad_fact(a, "it does not parse");
+	missing = need_branch(a, f.branch_id, &storage, &b);
+	if (missing < 0)
+		return missing;
 	saw(&index_counters(a->ix)->next_line, f.line);
 	line = (struct state_line){ f.parent_line, f.to };
 	r = state_put_line(a->ix, f.line, line, a->err);
+	if (missing)
+		return r;
 	b.fact.line = f.line;
 	b.head = f.to;
 	return r < 0 ? r : state_put_branch(a->ix, &b, a->err);
@@ -288,8 +303,10 @@ static int apply_txn_opened(struct apply *a)
 	int r;
 
 	if (fact_decode_txn(&c, &t.fact) < 0 || !is_whole(&c))
-		return bad_fact(a, "it does not parse");
-	r = need_branch(a, t.fact.branch_id, &storage, &b);
+		return apply_bad_fact(a, "it does not parse");
+	r = need_branch_of(a, &t.fact, &storage, &b);
+	if (r == 0 && b.open_txn)
+		r = apply_lost_end(a, &b);
 	if (r < 0)
 		return r;
 	saw(&index_counters(a->ix)->next_txn, t.fact.number);
@@ -301,8 +318,7 @@ static int apply_txn_opened(struct apply *a)
 	return r < 0 ? r : state_put_branch(a->ix, &b, a->err);
 }
 
-/* The transaction is no longer OPEN. */
-static int close_open(struct apply *a, uint64_t number)
+int apply_close_open(struct apply *a, uint64_t number)
 {
 	struct state_key k = state_key_of(STATE_OPEN, number);
 
@@ -320,19 +336,19 @@ static int apply_txn_aborted(struct apply *a)
 	int r;
 
 	if (!is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	r = state_txn(a->ix, number, &storage, &t, a->err);
 	if (r > 0 || (r == 0 && t.status != INCR_OPEN))
-		return bad_fact(a, "it aborts a transaction that is not open");
+		r = apply_excuse(a, "it aborts a transaction that is not open");
 	if (r == 0)
 		r = need_branch(a, t.fact.branch_id, &branch_storage, &b);
-	if (r < 0)
-		return r;
+	if (r)
+		return r < 0 ? r : 0;
 	t.status = INCR_ABORTED;
 	t.fact.closed_ns = time_ns;
 	r = state_put_txn(a->ix, &t, a->err);
 	if (r == 0)
-		r = close_open(a, number);
+		r = apply_close_open(a, number);
 	if (b.open_txn == number)
 		b.open_txn = 0;
 	return r < 0 ? r : state_put_branch(a->ix, &b, a->err);
@@ -396,8 +412,10 @@ static int find_root(struct apply *a, struct state_txn *t)
 	if (!f->parent || (f->type == INCR_SNAPSHOT && !f->is_relative))
 		return 0;
 	r = state_txn(a->ix, f->parent, &storage, &parent, a->err);
-	if (r > 0 || (r == 0 && parent.status != INCR_COMMITTED))
-		return bad_fact(a, "its parent is no committed transaction");
+	if (r > 0 || (r == 0 && parent.status != INCR_COMMITTED &&
+		      parent.status != INCR_LOST))
+		return apply_bad_fact(a,
+				      "its parent is no committed transaction");
 	if (r < 0)
 		return r;
 	t->root = parent.root;
@@ -427,7 +445,7 @@ static int put_version(struct apply *a, const struct state_txn *txn,
 			 a->err);
 }
 
-static int put_manifest(struct apply *a, struct state_txn *t,
+static int put_versions(struct apply *a, struct state_txn *t,
 			uint64_t frames_position)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
@@ -448,6 +466,19 @@ static int put_manifest(struct apply *a, struct state_txn *t,
 	return r < 0 ? r : 0;
 }
 
+/* One that cannot be read leaves its views without what it says, and nothing else. */
+static int put_manifest(struct apply *a, struct state_txn *t,
+			uint64_t frames_position)
+{
+	int r = put_versions(a, t, frames_position);
+
+	if (r < 0 && r != INCR_E_CORRUPT)
+		return r;
+	if (r < 0)
+		incr_error_release(a->err);
+	return apply_unknown(a, &t->fact, r < 0);
+}
+
 static int apply_committed_txn(struct apply *a, const struct fact_txn *f,
 			       uint64_t frames_position)
 {
@@ -456,13 +487,18 @@ static int apply_committed_txn(struct apply *a, const struct fact_txn *f,
 			       .status = INCR_COMMITTED,
 			       .record_position = a->record->header.position };
 	struct state_branch b;
-	int r = need_branch(a, f->branch_id, &storage, &b);
+	int r = need_branch_of(a, f, &storage, &b);
 
 	if (r < 0)
 		return r;
-	if (b.head != f->parent || b.fact.line != f->line ||
-	    b.fact.dataset_id != f->dataset_id)
-		return bad_fact(a, "its parent is not the head of its branch");
+	if (b.fact.dataset_id != f->dataset_id)
+		return apply_bad_fact(a, "its branch is of another dataset");
+	if (b.head != f->parent || b.fact.line != f->line)
+		r = apply_gap(a, f, &b);
+	if (r == 0 && b.open_txn && b.open_txn != f->number)
+		r = apply_lost_end(a, &b);
+	if (r < 0)
+		return r;
 	saw(&index_counters(a->ix)->next_txn, f->number);
 	r = find_root(a, &t);
 	if (r == 0)
@@ -471,7 +507,7 @@ static int apply_committed_txn(struct apply *a, const struct fact_txn *f,
 		r = state_put_txn(a->ix, &t, a->err);
 	if (r == 0 && b.open_txn == f->number) {
 		b.open_txn = 0;
-		r = close_open(a, f->number);
+		r = apply_close_open(a, f->number);
 	}
 	b.head = f->number;
 	return r < 0 ? r : state_put_branch(a->ix, &b, a->err);
@@ -507,7 +543,7 @@ static int apply_commit(struct apply *a)
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(a->err);
 	if (r < 0)
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	frames_position = a->record->header.position + RECORD_HEADER_SIZE +
 			  record.frames_off;
 	for (size_t i = 0; r == 0 && i < record.n_branches; i++)
@@ -527,7 +563,7 @@ static int apply_schema(struct apply *a)
 	struct state_key k;
 
 	if (fact_decode_schema(&c, &f) < 0 || !is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	k = state_key_of(STATE_SCHEMA, f.dataset_id);
 	state_key_number(&k, f.line);
 	state_key_number(&k, ~f.after);
@@ -542,7 +578,7 @@ static int apply_build(struct apply *a)
 	struct fact_build f;
 
 	if (fact_decode_build(&c, &f) < 0 || !is_whole(&c))
-		return bad_fact(a, "it does not parse");
+		return apply_bad_fact(a, "it does not parse");
 	return put_build(a, &f);
 }
 
@@ -570,6 +606,7 @@ int apply_record(struct index *ix, const struct log_record *record,
 		[FACT_SCHEMA] = apply_schema,
 		[FACT_BUILD_OPENED] = apply_build,
 		[FACT_BUILD_ENDED] = apply_build,
+		[FACT_LOST] = apply_lost,
 	};
 	struct apply a = { ix, record, reader, err };
 	uint16_t type = record->header.type;
@@ -582,7 +619,8 @@ int apply_record(struct index *ix, const struct log_record *record,
 			"the log has a record of type %u, which this version does not know",
 			type);
 	if (record->header.sequence != at->sequence + 1)
-		return bad_fact(&a, "its sequence number does not follow");
+		return apply_bad_fact(&a,
+				      "its sequence number does not follow");
 	r = appliers[type](&a);
 	if (r < 0)
 		return r;

@@ -15,6 +15,10 @@
 int apply_record(struct index *ix, const struct log_record *record,
 		 struct content_reader *reader, struct incr_error *err);
 
+/* A stretch of the log is passed over: what follows may lean on what is lost. */
+int apply_hole(struct index *ix, const struct log_hole *hole,
+	       struct incr_error *err);
+
 /* The manifest of a committed transaction, from its record. */
 struct manifest_source {
 	struct manifest_reader *entries; /* owned */

@@ -51,6 +51,7 @@ const char *incr_reason_name(enum incr_reason_code code)
 			"processed-transaction-not-in-view",
 		[INCR_REASON_BRANCH_ORDER] = "branch-order",
 		[INCR_REASON_LIMIT_BAD_TRANSACTION] = "limit-bad-transaction",
+		[INCR_REASON_TRANSACTION_LOST] = "transaction-lost",
 	};
 
 	return name_at(names, N_OF(names), (int)code);

@@ -285,7 +285,7 @@ static void take_output(struct reader *rd,
 static void take_reason(struct reader *rd, struct incr_reason *reason)
 {
 	reason->code = (enum incr_reason_code)take_enum(
-		rd, INCR_REASON_FIRST_BUILD, INCR_REASON_LIMIT_BAD_TRANSACTION);
+		rd, INCR_REASON_FIRST_BUILD, INCR_REASON_TRANSACTION_LOST);
 	reason->alias = take_text_or_none(rd);
 	check_name(rd, reason->alias, name_check_alias);
 	reason->dataset = take_text_or_none(rd);

@@ -72,7 +72,8 @@ int commit_base_init(struct commit_base *b, struct incr_store *st,
 	uint64_t max;
 	int r;
 
-	if (!view || !view->txn || !view->n_files)
+	/* a SNAPSHOT makes a view whole again: it takes nothing over from one that is not */
+	if (!view || !view->txn || !view->n_files || view->unknown)
 		return 0;
 	r = store_find_txn(st, view->txn, &storage, &t, err);
 	if (r < 0)

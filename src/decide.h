@@ -39,6 +39,11 @@ struct decide_input {
 	enum incr_input_kind record_kind;
 	uint64_t record_start; /* 0: it had no transaction */
 	uint64_t last_read; /* Pend; 0: none */
+	/*
+	 * A transaction of the view, or Pend itself, that was lost since the
+	 * last run; 0: none
+	 */
+	uint64_t lost_txn;
 	/* gathered only where decide_input_state() says so */
 	enum decide_relation relation; /* COMPARABLE, BEHIND, ELSEWHERE */
 	struct decide_change modified, removed_by_user, removed_by_retention;
@@ -53,6 +58,7 @@ enum decide_input_state {
 	DECIDE_INPUT_NEW, /* nothing recorded: its whole view is added */
 	DECIDE_INPUT_SWAPPED, /* another dataset under the same alias */
 	DECIDE_INPUT_RESTARTED, /* its view has another start */
+	DECIDE_INPUT_LOST, /* part of what the last run read, or missed, is lost */
 	DECIDE_INPUT_BEHIND, /* the head was moved back to before Pend */
 	DECIDE_INPUT_ELSEWHERE, /* the same start, but Pend is not on its path */
 	DECIDE_INPUT_COMPARABLE, /* net changes against View(Pend) judge it */
@@ -75,6 +81,7 @@ struct decide_output {
 	enum incr_write_mode write_mode; /* as asked for */
 	/* newest transaction of this transform on its path; 0: none */
 	uint64_t record_txn;
+	uint64_t lost_txn; /* of its view, lost since the last run; 0: none */
 	/* the ranges recorded there are not those of the last run */
 	bool is_inconsistent;
 	/* what stands above record_txn (in the whole history without one) */

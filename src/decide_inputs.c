@@ -23,6 +23,8 @@ enum decide_input_state decide_input_state(const struct decide_input *in)
 	/* R36: the start before Pend. */
 	if (in->view_start != in->record_start)
 		return DECIDE_INPUT_RESTARTED;
+	if (in->lost_txn)
+		return DECIDE_INPUT_LOST;
 	if (in->relation == DECIDE_HEAD_BEHIND)
 		return DECIDE_INPUT_BEHIND;
 	if (in->relation == DECIDE_OFF_PATH)
@@ -167,6 +169,18 @@ static int add_restarted(const struct decide_input *in,
 			  in->alias, in->view_start, in->record_start);
 }
 
+static int add_lost(const struct decide_input *in, struct reason_list *list)
+{
+	struct reason_facts facts =
+		about(in, INCR_REASON_TRANSACTION_LOST, in->lost_txn);
+
+	return reason_add(list, &facts,
+			  "input %s: t%" PRIu64
+			  " was lost since the last build, and nothing tells "
+			  "what it changed",
+			  in->alias, in->lost_txn);
+}
+
 int decide_inputs(const struct decide_facts *facts, struct reason_list *list)
 {
 	int r = 0;
@@ -180,6 +194,9 @@ int decide_inputs(const struct decide_facts *facts, struct reason_list *list)
 			break;
 		case DECIDE_INPUT_RESTARTED:
 			r = add_restarted(in, list);
+			break;
+		case DECIDE_INPUT_LOST:
+			r = add_lost(in, list);
 			break;
 		case DECIDE_INPUT_COMPARABLE:
 			r = add_changes(&facts->settings, in, list);

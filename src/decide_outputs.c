@@ -63,13 +63,28 @@ static int add_above(const struct decide_output *out,
 			  out->alias, above->count, above->txn, what);
 }
 
+static int add_lost(const struct decide_output *out, struct reason_list *list)
+{
+	struct decide_above lost = { 1, out->lost_txn };
+	struct reason_facts facts =
+		about(out, INCR_REASON_TRANSACTION_LOST, &lost);
+
+	return reason_add(list, &facts,
+			  "output %s: t%" PRIu64
+			  " was lost since the last build, and nothing tells "
+			  "what it changed",
+			  out->alias, lost.txn);
+}
+
 static int decide_output(const struct decide_facts *facts,
 			 const struct decide_output *out,
 			 struct reason_list *list)
 {
 	int r = 0;
 
-	if (out->foreign.count)
+	if (out->lost_txn)
+		r = add_lost(out, list);
+	if (r == 0 && out->foreign.count)
 		r = add_above(out, INCR_REASON_OUTPUT_FOREIGN_COMMIT,
 			      &out->foreign, "not made by this transform",
 			      list);

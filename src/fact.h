@@ -24,6 +24,7 @@ enum fact_type {
 	FACT_SCHEMA = 12,
 	FACT_BUILD_OPENED = 13,
 	FACT_BUILD_ENDED = 14,
+	FACT_LOST = 15, /* lost.h */
 };
 
 /* Bytes borrowed from a record or from the caller. */

@@ -205,7 +205,12 @@ enum incr_txn_type {
 	INCR_UPDATE = 3,
 	INCR_DELETE = 4
 };
-enum incr_txn_status { INCR_OPEN = 1, INCR_COMMITTED = 2, INCR_ABORTED = 3 };
+enum incr_txn_status {
+	INCR_OPEN = 1,
+	INCR_COMMITTED = 2,
+	INCR_ABORTED = 3,
+	INCR_LOST = 4, /* its record is damaged: only its place is known */
+};
 
 INCR_API const char *incr_txn_type_name(
 	enum incr_txn_type type); /* "SNAPSHOT" ... */
@@ -403,6 +408,12 @@ incr_view_size(const struct incr_view *v); /* bytes of all files */
 INCR_API uint64_t incr_view_dataset_id(const struct incr_view *v);
 INCR_API uint64_t incr_view_txn(const struct incr_view *v);
 INCR_API uint64_t incr_view_start(const struct incr_view *v);
+/*
+ * The newest transaction of the view whose record or manifest is lost, after a
+ * repair has given it up; 0: there is none.  What it put is missing, and what
+ * it replaced or removed stands as it was before.
+ */
+INCR_API uint64_t incr_view_unknown(const struct incr_view *v);
 
 /*
  * A file or directory of a view.  For a file, place and depth 0 name it for
@@ -604,6 +615,7 @@ enum incr_reason_code {
 	INCR_REASON_PROCESSED_NOT_IN_VIEW, /* processed-transaction-not-in-view */
 	INCR_REASON_BRANCH_ORDER,
 	INCR_REASON_LIMIT_BAD_TRANSACTION,
+	INCR_REASON_TRANSACTION_LOST,
 };
 INCR_API const char *incr_reason_name(
 	enum incr_reason_code code); /* "first-build" ... */
@@ -866,18 +878,20 @@ struct incr_verify_options {
 struct incr_finding {
 	const char
 		*word; /* "damaged-frame", "missing-pack", "corrupt-log", ... */
-	const char *file; /* file of the store */
+	const char *file; /* file of the store; NULL where unknown */
 	uint64_t off; /* of the damaged record, frame or block in it */
 	const char *dataset; /* NULL where unknown */
 	uint64_t txn;
 	const char *path;
 	size_t path_length;
 	const char *message;
+	bool is_given_up; /* a repair has said that it is lost */
 };
 typedef int (*incr_finding_fn)(void *closure,
 			       const struct incr_finding *finding);
 struct incr_verify_result {
 	uint64_t n_records, n_txns, n_files, n_findings, size;
+	uint64_t n_given_up; /* findings that a repair has told of before */
 	bool is_complete; /* false: the time limit ended it */
 };
 /*
@@ -908,21 +922,27 @@ enum incr_repair_action {
 	INCR_REPAIR_INDEX = 2, /* a damaged index was made again from the log */
 	INCR_REPAIR_STAGING =
 		3, /* staging of nothing that is open was removed */
+	INCR_REPAIR_HEADER = 4, /* a header of the log was written again */
+	INCR_REPAIR_LOG = 5, /* damaged records were given up */
+	INCR_REPAIR_LOST_STAGING =
+		6, /* staging of what may be lost was moved to lost/ */
 };
-/* @what: the file or directory, below the store. @size: bytes moved aside. */
+/* @what: the file or directory, below the store. @size: bytes moved or copied aside. */
 typedef int (*incr_repair_fn)(void *closure, enum incr_repair_action action,
 			      const char *what, uint64_t size);
 struct incr_repair_result {
 	uint64_t n_done; /* actions */
+	uint64_t n_given_up; /* transactions and files that are lost */
 	uint64_t n_left; /* findings that stay: nothing but a copy can help */
 };
 /*
- * Mend what can be mended without losing anything that is whole: a torn tail of
- * the log is moved to lost/, a damaged index is made again, staging that
- * belongs to nothing is removed.  Then verify, with every byte; what it finds
- * goes to @finding.  Nothing that was acknowledged is ever removed or changed:
- * where a record or content is damaged, everything else stays readable as it
- * is, and a copy of the file puts it right.
+ * Mend what can be mended, and give up what cannot, without losing anything
+ * that is whole: a torn tail of the log is moved to lost/, a damaged index is
+ * made again, staging that belongs to nothing is removed.  Damaged records are
+ * copied to lost/ and passed over from then on; transactions and files that
+ * cannot be read are noted in the log as lost.  Each is told to @finding, with
+ * is_given_up set.  No byte of what was acknowledged is removed or changed, so
+ * that a copy of a file still puts it right.
  * Returns 0 also when something is left.
  */
 INCR_API int incr_repair(const char *path,

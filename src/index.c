@@ -132,6 +132,7 @@ void index_start_empty(struct index *ix)
 	ix->position = (struct index_position){ 0 };
 	ix->checkpoint = (struct index_position){ 0 };
 	ix->checkpoint_id = 0;
+	ix->has_losses = -1;
 }
 
 int index_reset(struct index *ix, struct incr_error *err)
@@ -472,6 +473,11 @@ struct index_counters *index_counters(struct index *ix)
 struct index_position *index_position(struct index *ix)
 {
 	return &ix->position;
+}
+
+int *index_losses(struct index *ix)
+{
+	return &ix->has_losses;
 }
 
 static void count_memory(const struct index *ix, size_t *out_n,

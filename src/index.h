@@ -101,6 +101,8 @@ struct index_position {
 	uint64_t last_position, last_hash; /* of the last record; 0: none */
 };
 struct index_position *index_position(struct index *ix);
+/* Kept for state_lost.c: whether there are entries about losses; -1: not known. */
+int *index_losses(struct index *ix);
 
 /*
  * Write what the memtable holds as a table and a new checkpoint, merge tables

@@ -199,6 +199,7 @@ static void use_checkpoint(struct index *ix, const struct current *cur,
 	ix->n_tables = cur->n_tables;
 	ix->checkpoint = cur->position;
 	ix->checkpoint_id = cur->id;
+	ix->has_losses = -1;
 }
 
 int index_files_load(struct index *ix, struct incr_error *err)

@@ -37,6 +37,7 @@ struct index {
 	uint64_t checkpoint_id; /* of the file that was loaded or written; 0: none */
 	bool is_damaged; /* atomic */
 	bool is_replaying;
+	int has_losses; /* index_losses() */
 };
 
 void index_start_empty(struct index *ix);

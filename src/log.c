@@ -145,6 +145,9 @@ static int segment_open(struct log *log, struct segment *segment,
 		return incr_fail_errno(err, file.fd, name, "cannot open");
 	r = read_header(log, file.fd, segment->base, &segment->first_sequence,
 			err);
+	segment->is_headless = r == INCR_E_CORRUPT;
+	if (r == INCR_E_CORRUPT && log->allows_damage)
+		r = 0;
 	if (r == INCR_E_CORRUPT)
 		return log_fail_corrupt(err, segment->base, segment->base,
 					"the segment's header is damaged");
@@ -254,6 +257,8 @@ static int judge_segment_file(struct log *log, int fd, uint64_t base,
 
 	/* Its writer may have finished between the two looks. */
 	r = read_header(log, fd, base, &sequence, err);
+	if (r == INCR_E_CORRUPT && log->allows_damage)
+		return 0;
 	if (r == INCR_E_CORRUPT)
 		return log_fail_corrupt(err, base, base,
 					"the segment's header is damaged");
@@ -396,6 +401,59 @@ uint64_t log_newest_base(struct log *log)
 	return base;
 }
 
+int log_next_headless(struct log *log, uint64_t from, uint64_t *out_base,
+		      struct incr_error *err)
+{
+	bool is_headless = false;
+	int r = 0;
+
+	(void)pthread_mutex_lock(&log->lock);
+	for (size_t i = 0; r == 0 && !is_headless && i < log->n_segments; i++) {
+		struct incr_error why = INCR_ERROR_INIT;
+		struct segment *s = log->segments[i];
+
+		if (s->base < from)
+			continue;
+		if (s->fd < 0)
+			r = segment_open(log, s, &why);
+		is_headless = r == 0 && s->is_headless;
+		if (is_headless)
+			*out_base = s->base;
+		/* one that is missing has no header to mend */
+		if (r == INCR_E_CORRUPT)
+			r = 0;
+		else
+			r = incr_fail_with(err, r, &why);
+		incr_error_release(&why);
+	}
+	(void)pthread_mutex_unlock(&log->lock);
+	return r < 0 ? r : !is_headless;
+}
+
+int log_write_header(struct log *log, uint64_t base, uint64_t first_sequence,
+		     struct incr_error *err)
+{
+	uint8_t header[LOG_SEGMENT_HEADER_SIZE];
+	struct segment *segment;
+	char name[LOG_NAME_SIZE];
+	int r = log_segment_get(log, base, &segment, err);
+
+	if (r < 0)
+		return r;
+	log_segment_name(base, name);
+	encode_header(log->uuid, base, first_sequence, header);
+	r = io_write_all(log->io, segment->fd, header, sizeof(header), 0, name,
+			 err);
+	if (r == 0)
+		r = io_sync_file(log->io, segment->fd, name, err);
+	if (r == 0) {
+		segment->first_sequence = first_sequence;
+		segment->is_headless = false;
+	}
+	log_segment_put(log, segment);
+	return r;
+}
+
 bool log_next_segment(struct log *log, uint64_t position, uint64_t *out_base)
 {
 	bool is_found = false;
@@ -425,7 +483,7 @@ uint64_t log_segment_of(struct log *log, uint64_t position,
 	return base;
 }
 
-static struct log *log_new(const struct log_options *options)
+struct log *log_new(const struct log_options *options)
 {
 	struct log *log = calloc(1, sizeof(*log));
 
@@ -445,6 +503,7 @@ static struct log *log_new(const struct log_options *options)
 	log->segment_size = options->segment_size ? options->segment_size :
 						    LOG_SEGMENT_SIZE;
 	log->is_writable = options->is_writable;
+	log->allows_damage = options->allows_damage;
 	return log;
 }
 
@@ -458,6 +517,7 @@ void log_close(struct log *log)
 		free(log->segments[i]);
 	}
 	free(log->segments);
+	log_forget_holes(log);
 	(void)io_close(log->io, log->dirfd);
 	(void)io_close(log->io, log->lock_fd);
 	buf_release(&log->window);
@@ -478,9 +538,11 @@ static int open_all(struct log *log, struct incr_error *err)
 	r = log_segment_list(log, &newest, err);
 	if (r < 0)
 		return r;
+	/* missing, it is damage like any other, found when it is read */
 	if (log->n_segments == 0 || log->segments[0]->base != 0)
-		return log_fail_corrupt(err, 0, 0,
-					"the first segment is missing");
+		r = segment_insert(log, 0, err);
+	if (r < 0)
+		return r;
 	r = log_hint_open(log, err);
 	if (r < 0)
 		return r;
@@ -506,69 +568,6 @@ int log_open(const struct log_options *options, struct log **out_log,
 
 	*out_log = log;
 	return 0;
-}
-
-static int make_directory(const struct log_options *options, const char *path,
-			  struct incr_error *err)
-{
-	int r = options->io->mkdir_at(options->io, options->store_dirfd, path,
-				      0777);
-
-	if (r < 0 && r != -EEXIST)
-		return incr_fail_errno(err, r, path,
-				       "cannot make the directory");
-	return 0;
-}
-
-static int create_first(struct log *log, struct incr_error *err)
-{
-	_cleanup_io_file_ struct io_file file = { log->io, -1 };
-	char name[LOG_NAME_SIZE];
-	int r;
-
-	log_segment_name(0, name);
-	r = log_segment_create(log, 0, 1, err);
-	if (r == SEGMENT_TORN)
-		return incr_fail(err, INCR_E_EXISTS, NULL, name,
-				 "the log exists already");
-	if (r < 0)
-		return r;
-	r = io_open(log->io, log->store_dirfd, name, O_RDWR, 0, &file.fd, err);
-	if (r < 0)
-		return r;
-	r = io_sync_file(log->io, file.fd, name, err);
-	if (r < 0)
-		return r;
-
-	r = io_open(log->io, log->store_dirfd, "log", O_RDONLY | O_DIRECTORY, 0,
-		    &log->dirfd, err);
-	if (r < 0)
-		return r;
-	r = io_sync_dir(log->io, log->dirfd, "log", err);
-	if (r < 0)
-		return r;
-	return io_sync_dir(log->io, log->store_dirfd, "the store's directory",
-			   err);
-}
-
-int log_create(const struct log_options *options, struct incr_error *err)
-{
-	struct log *log;
-	int r;
-
-	r = make_directory(options, "log", err);
-	if (r < 0)
-		return r;
-	r = make_directory(options, "lost", err);
-	if (r < 0)
-		return r;
-
-	log = log_new(options);
-	if (!log)
-		return incr_fail_nomem(err);
-	r = create_first(log, err);
-	log_close(log);
-	return r;
 }
 
 uint64_t log_begin(const struct log *log)

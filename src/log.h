@@ -29,13 +29,23 @@ struct log_options {
 	int store_dirfd; /* borrowed; log/, lost/ and lock lie below it */
 	uint8_t uuid[16];
 	bool is_writable;
+	/* For verify and repair: segments with damaged headers are read too. */
+	bool allows_damage;
 	uint64_t segment_size; /* 0: LOG_SEGMENT_SIZE; small in tests */
+};
+
+/* A stretch that a repair has given up: readers go on at its end. */
+struct log_hole {
+	uint64_t from, to; /* to 0: none */
+	uint64_t last_sequence; /* number of the last record in it */
+	uint64_t next_build; /* number of the first build after the repair */
 };
 
 struct log_record {
 	struct record_header header;
 	const uint8_t *
 		payload; /* borrowed from the log's read buffer until the next call */
+	struct log_hole hole; /* what was passed over to come to it */
 };
 
 /* The directories log/ and lost/ and the first segment of a new store; durable on return. */
@@ -49,19 +59,25 @@ void log_close(struct log *log);
  * there, or a torn tail), INCR_E_CORRUPT with the word "corrupt-log" naming
  * segment and offset when a bad record stands before the largest durable_to of
  * any later whole record.  Next position = position + record_span(), or the
- * next segment's base: use *out_next.
+ * next segment's base: use *out_next.  Damage that a later record says was
+ * given up is passed over.
  */
 int log_read(struct log *log, uint64_t position, struct log_record *out_record,
 	     uint64_t *out_next, struct incr_error *err);
 /*
- * The first whole record after the damage at @position in the same segment; 1:
- * there is none, go on in the next one.  For verify, which loses nothing that
- * is whole.
+ * The first whole record at or behind @position, in any segment; 1: there is
+ * none.  For verify and repair, which lose nothing that is whole.
  */
-int log_skip_damage(struct log *log, uint64_t position, uint64_t *out_position,
-		    struct incr_error *err);
-/* The first segment with a base above @position: its base; false: there is none. */
-bool log_next_segment(struct log *log, uint64_t position, uint64_t *out_base);
+int log_next_whole(struct log *log, uint64_t position,
+		   struct log_record *out_record, uint64_t *out_next,
+		   struct incr_error *err);
+/* Pass over a stretch from now on, as if a record said so. */
+int log_add_hole(struct log *log, struct log_hole hole, struct incr_error *err);
+/* Know only what the log itself says. */
+void log_forget_holes(struct log *log);
+/* The first segment from base @from on whose header is damaged; 1: there is none. */
+int log_next_headless(struct log *log, uint64_t from, uint64_t *out_base,
+		      struct incr_error *err);
 /* Name and base of the segment that @position lies in. */
 #define LOG_NAME_SIZE 32 /* of "log/<16 hex digits>.log" and the NUL */
 uint64_t log_segment_of(struct log *log, uint64_t position,
@@ -107,6 +123,21 @@ int log_torn_size(struct log *log, uint64_t position, uint64_t *out_size,
  */
 int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
 		 struct incr_error *err);
+
+/*
+ * For repair, under LOCK_APPEND.  Copy the bytes in [@from, @to), as far as
+ * there are any, to lost/damaged-<position>-<n>, durably.  *out_size: bytes.
+ */
+int log_keep_damage(struct log *log, uint64_t from, uint64_t to,
+		    uint64_t *out_size, struct incr_error *err);
+/* The end of the newest segment's bytes that are not 0, or of what is known to have been on disk. */
+int log_file_end(struct log *log, uint64_t *out_position,
+		 struct incr_error *err);
+/* Let the newest segment's file reach to @position, so that a record can stand there. */
+int log_extend(struct log *log, uint64_t position, struct incr_error *err);
+/* Write the header of the segment at @base again, durably, over a damaged one. */
+int log_write_header(struct log *log, uint64_t base, uint64_t first_sequence,
+		     struct incr_error *err);
 
 /*
  * Return once everything before @position is durable.  Takes LOCK_SYNC, and

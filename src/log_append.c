@@ -25,86 +25,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COPY_SIZE ((size_t)1 << 20)
 /* Room behind the end for records that free space; at least half of it is there. */
 #define RESERVE_SIZE UINT64_C(16384)
 /* Bytes of a segment from which on the room is zeros in the file. */
 #define BLANKS_FROM UINT64_C(4096)
 #define OUT_KEEP ((size_t)1 << 20) /* a larger buffer is given back */
-
-/* Create lost/torn-<position>-<n> for the first n that is free. */
-static int create_lost(struct log *log, uint64_t position, char name[64],
-		       int *out_fd, struct incr_error *err)
-{
-	for (unsigned n = 0;; n++) {
-		int fd;
-
-		(void)snprintf(name, 64, "lost/torn-%016" PRIx64 "-%u",
-			       position, n);
-		fd = log->io->open_at(log->io, log->store_dirfd, name,
-				      O_WRONLY | O_CREAT | O_EXCL, 0666);
-		if (fd >= 0) {
-			*out_fd = fd;
-			return 0;
-		}
-		if (fd != -EEXIST && fd != -EINTR)
-			return incr_fail_errno(err, fd, name, "cannot create");
-	}
-}
-
-static int sync_lost(struct log *log, struct incr_error *err)
-{
-	_cleanup_io_file_ struct io_file dir = { log->io, -1 };
-	int r = io_open(log->io, log->store_dirfd, "lost",
-			O_RDONLY | O_DIRECTORY, 0, &dir.fd, err);
-
-	return r < 0 ? r : io_sync_dir(log->io, dir.fd, "lost", err);
-}
-
-static int copy_tail(struct log *log, int from_fd, uint64_t off, int to_fd,
-		     const char *name, struct incr_error *err)
-{
-	_cleanup_buf_ struct buf chunk = BUF_INIT;
-	size_t size;
-	uint64_t done = 0;
-
-	if (buf_reserve(&chunk, COPY_SIZE) < 0)
-		return incr_fail_nomem(err);
-	do {
-		int r = io_read_upto(log->io, from_fd, chunk.data, COPY_SIZE,
-				     off + done, &size, name, err);
-
-		if (r == 0)
-			r = io_write_all(log->io, to_fd, chunk.data, size, done,
-					 name, err);
-		if (r < 0)
-			return r;
-		done += size;
-	} while (size == COPY_SIZE);
-	return io_sync_file(log->io, to_fd, name, err);
-}
-
-/* Copy what stands at the end of the log to lost/, durably. */
-static int keep_tail(struct log *log, struct segment *segment,
-		     uint64_t position, struct incr_error *err)
-{
-	char name[64];
-	int fd = -1, r, closed;
-
-	r = create_lost(log, position, name, &fd, err);
-	if (r < 0)
-		return r;
-	r = copy_tail(log, segment->fd, position - segment->base, fd, name,
-		      err);
-	closed = io_close(log->io, fd);
-	if (r == 0 && closed < 0)
-		r = incr_fail_errno(err, closed, name, "cannot close");
-	if (r == 0)
-		r = sync_lost(log, err);
-	if (r < 0)
-		(void)log->io->unlink_at(log->io, log->store_dirfd, name, 0);
-	return r;
-}
 
 /* Cut off what stands at the end, if log_read() finds it torn. */
 static int cut_tail(struct log *log, struct segment *segment, uint64_t position,
@@ -112,7 +37,7 @@ static int cut_tail(struct log *log, struct segment *segment, uint64_t position,
 {
 	struct log_record record;
 	char name[LOG_NAME_SIZE];
-	uint64_t next;
+	uint64_t next, size;
 	int r = log_read(log, position, &record, &next, err);
 
 	if (r == 0)
@@ -121,7 +46,8 @@ static int cut_tail(struct log *log, struct segment *segment, uint64_t position,
 				 position);
 	if (r < 0)
 		return r;
-	r = keep_tail(log, segment, position, err);
+	r = log_keep(log, segment->fd, position - segment->base, UINT64_MAX,
+		     "torn", position, &size, err);
 	if (r < 0)
 		return r;
 
@@ -155,7 +81,7 @@ static int keep_torn_segment(struct log *log, uint64_t base,
 	}
 	if (r < 0)
 		return incr_fail_errno(err, r, name, "cannot move aside");
-	return sync_lost(log, err);
+	return log_sync_lost(log, err);
 }
 
 /* Make the header and the name of the newest segment durable. */

@@ -17,6 +17,7 @@ struct segment {
 	int fd; /* -1: closed */
 	unsigned n_users; /* the descriptor stays open while there are any */
 	uint64_t last_use;
+	bool is_headless; /* its header is damaged: allows_damage */
 };
 
 struct log {
@@ -30,6 +31,7 @@ struct log {
 	uint64_t mark_key; /* of this store; 0: no hint at all */
 	uint64_t segment_size;
 	bool is_writable;
+	bool allows_damage;
 
 	pthread_mutex_t lock; /* guards the next five, and struct segment */
 	struct segment **segments; /* owned; ascending */
@@ -48,9 +50,12 @@ struct log {
 	uint64_t blank_to; /* of the last append: zeros from its end up to here */
 	bool is_dead; /* a sync failed */
 	bool is_newer; /* holds records only a newer program may append to */
+	struct log_hole *holes; /* owned: those known, as they were found */
+	size_t n_holes;
 };
 
 /* ---- log.c ---- */
+struct log *log_new(const struct log_options *options); /* NULL: no memory */
 void log_segment_name(uint64_t base, char out[LOG_NAME_SIZE]);
 /* The segment that @position lies in, open until log_segment_put(). */
 int log_segment_get(struct log *log, uint64_t position,
@@ -91,6 +96,27 @@ int log_fail_corrupt(struct incr_error *err, uint64_t base, uint64_t position,
 
 /* Nothing but zeros, all there is of them: room for later records. */
 bool log_is_blank(const uint8_t *bytes, size_t size);
+
+/* The first segment with a base above @position: its base; false: there is none. */
+bool log_next_segment(struct log *log, uint64_t position, uint64_t *out_base);
+
+/* ---- log_hole.c ---- */
+/*
+ * The stretch that @position lies in, as a record behind it says; 1: none says
+ * so.  Looks through the log, unless it is known already.
+ */
+int log_find_hole(struct log *log, uint64_t position, struct log_hole *out_hole,
+		  struct incr_error *err);
+
+/* ---- log_lost.c ---- */
+/*
+ * Copy at most @size bytes at @off of a file to lost/<what>-<position>-<n>, for
+ * the first n that is free; durable on return.  *out_size: bytes copied.
+ */
+int log_keep(struct log *log, int fd, uint64_t off, uint64_t size,
+	     const char *what, uint64_t position, uint64_t *out_size,
+	     struct incr_error *err);
+int log_sync_lost(struct log *log, struct incr_error *err);
 
 /* ---- log_sync.c ---- */
 struct log_hint {

@@ -133,7 +133,7 @@ static int load_at(struct log *log, struct segment *segment, uint64_t position,
 	if (record_check_payload(&h, bytes,
 				 (size_t)(span - RECORD_HEADER_SIZE)) < 0)
 		return 1;
-	*out_record = (struct log_record){ h, bytes };
+	*out_record = (struct log_record){ .header = h, .payload = bytes };
 	return 0;
 }
 
@@ -141,7 +141,8 @@ static int load_at(struct log *log, struct segment *segment, uint64_t position,
 static int check_sequence(const struct segment *segment,
 			  const struct record_header *h, struct incr_error *err)
 {
-	if (h->position == segment->base + LOG_SEGMENT_HEADER_SIZE &&
+	if (!segment->is_headless &&
+	    h->position == segment->base + LOG_SEGMENT_HEADER_SIZE &&
 	    h->sequence != segment->first_sequence)
 		return log_fail_corrupt(
 			err, segment->base, h->position,
@@ -343,25 +344,75 @@ static int judge(struct log *log, uint64_t position,
 		       "a record that was on disk is damaged or missing", err);
 }
 
+/* The record at @position, or what the lack of one means. */
+static int read_one(struct log *log, uint64_t position,
+		    struct log_record *out_record, uint64_t *out_next,
+		    struct incr_error *err)
+{
+	struct log_hint hint = { 0, 0 };
+	/* at the usual end, to have the hint first saves a second read */
+	bool has_hint = !window_has_record(log, position);
+	int r;
+
+	if (has_hint)
+		hint = log_hint_read(log);
+	r = log_load(log, position, out_record, out_next, err);
+	if (r == 1 && !(has_hint && is_plain_end(log, position, hint)))
+		r = judge(log, position, out_record, out_next, err);
+	return r;
+}
+
+/* read_one() that passes over what was given up. */
+static int read_over_holes(struct log *log, uint64_t position,
+			   struct log_record *out_record, uint64_t *out_next,
+			   struct incr_error *err)
+{
+	struct log_hole hole = { 0 };
+
+	for (;;) {
+		struct log_hole next;
+		int r = read_one(log, position, out_record, out_next, err);
+
+		if (r != INCR_E_CORRUPT) {
+			if (r == 0)
+				out_record->hole = hole;
+			return r;
+		}
+		if (log_find_hole(log, position, &next, NULL) != 0)
+			return r;
+		incr_error_release(err);
+		if (!hole.to)
+			hole.from = next.from;
+		hole.to = next.to;
+		hole.last_sequence = next.last_sequence;
+		if (next.next_build > hole.next_build)
+			hole.next_build = next.next_build;
+		position = next.to;
+	}
+}
+
+/* Has the record the number that what came before it asks for? */
+static bool is_next(const struct log *log, uint64_t position,
+		    const struct log_record *record)
+{
+	if (record->hole.to)
+		return record->header.sequence ==
+		       record->hole.last_sequence + 1;
+	return position != log->next_position ||
+	       record->header.sequence == log->next_sequence;
+}
+
 int log_read(struct log *log, uint64_t position, struct log_record *out_record,
 	     uint64_t *out_next, struct incr_error *err)
 {
 	struct log_record record;
 	struct record_header *h = &record.header;
-	struct log_hint hint = { 0, 0 };
-	/* at the usual end, to have the hint first saves a second read */
-	bool has_hint = !window_has_record(log, position);
 	uint64_t next;
-	int r;
+	int r = read_over_holes(log, position, &record, &next, err);
 
-	if (has_hint)
-		hint = log_hint_read(log);
-	r = log_load(log, position, &record, &next, err);
-	if (r == 1 && !(has_hint && is_plain_end(log, position, hint)))
-		r = judge(log, position, &record, &next, err);
 	if (r != 0)
 		return r;
-	if (position == log->next_position && h->sequence != log->next_sequence)
+	if (!is_next(log, position, &record))
 		return fail_at(log, position, "the numbering of records breaks",
 			       err);
 
@@ -373,27 +424,6 @@ int log_read(struct log *log, uint64_t position, struct log_record *out_record,
 	*out_record = record;
 	*out_next = next;
 	return 0;
-}
-
-int log_skip_damage(struct log *log, uint64_t position, uint64_t *out_position,
-		    struct incr_error *err)
-{
-	struct segment *segment;
-	uint64_t off, newest;
-	int r = log_segment_list(log, &newest, err);
-
-	if (r < 0)
-		return r;
-	r = log_segment_get(log, position, &segment, err);
-	if (r < 0)
-		return r;
-	off = position - segment->base;
-	off = off < LOG_SEGMENT_HEADER_SIZE ? LOG_SEGMENT_HEADER_SIZE :
-					      off + RECORD_ALIGN;
-	r = log_scan(log, segment->fd, segment->base, off, 0, out_position,
-		     err);
-	log_segment_put(log, segment);
-	return r;
 }
 
 static int read_bytes(struct log *log, struct segment *segment,

@@ -330,12 +330,17 @@ static int check_records(struct log *log, uint64_t from, uint64_t to,
 		from += LOG_SEGMENT_HEADER_SIZE;
 	buf_reset(&log->window); /* read what the kernel has now */
 	while (from < to) {
+		struct log_hole hole;
 		int r = log_load(log, from, &record, &from, err);
 
-		if (r < 0)
+		if (r == 0)
+			continue;
+		if (r < 0 && r != INCR_E_CORRUPT)
 			return r;
-		if (r > 0)
+		incr_error_release(err);
+		if (log_find_hole(log, from, &hole, NULL) != 0)
 			return log_fail_dead(err);
+		from = hole.to;
 	}
 	return from == to ? 0 : log_fail_dead(err);
 }

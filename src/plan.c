@@ -76,6 +76,22 @@ int plan_find_build_branch(struct plan_work *w, uint64_t dataset_id,
 	return r;
 }
 
+int plan_find_lost(struct plan_work *w, uint64_t head, uint64_t build,
+		   uint64_t *out_txn, struct incr_error *err)
+{
+	uint64_t unknown, first = UINT64_MAX;
+	int r = head ? state_unknown(w->st->index, head, &unknown, err) : 1;
+
+	*out_txn = 0;
+	if (r == 0)
+		r = state_given_up(w->st->index, unknown, &first, err);
+	else if (r == 1)
+		return 0;
+	if (r >= 0 && build < first)
+		*out_txn = unknown;
+	return r < 0 ? r : 0;
+}
+
 int build_load(struct incr_store *st, uint64_t number,
 	       struct incr_build_info *out, struct incr_error *err)
 {

@@ -43,6 +43,12 @@ int plan_gather_inputs(struct plan_work *w, struct incr_error *err);
 /* Read ends and counts, when the decision is known. */
 int plan_finish_inputs(struct plan_work *w, struct incr_error *err);
 
+/*
+ * A transaction of the view that @head ends whose changes are lost, unless
+ * build @build ran when that was known.  *out_txn: 0: none.
+ */
+int plan_find_lost(struct plan_work *w, uint64_t head, uint64_t build,
+		   uint64_t *out_txn, struct incr_error *err);
 /* A branch by name: 0, or 1 when there is none. */
 int plan_find_branch(struct plan_work *w, uint64_t dataset_id, const char *name,
 		     struct buf *storage, struct state_branch *out,

@@ -101,6 +101,27 @@ static void set_record(struct plan_work *w, size_t idx)
 	}
 }
 
+/* What the last run read, or would have, and is lost since (semantics.md, "Losses"). */
+static int set_lost(struct plan_work *w, size_t idx, struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct decide_input *d = &w->inputs[idx];
+	struct state_txn t;
+	int r;
+
+	if (!d->last_read)
+		return 0;
+	r = state_txn(w->st->index, d->last_read, &storage, &t, err);
+	if (r < 0)
+		return r;
+	if (r == 1 || t.status == INCR_LOST) {
+		d->lost_txn = d->last_read;
+		return 0;
+	}
+	return plan_find_lost(w, d->head, w->previous.number, &d->lost_txn,
+			      err);
+}
+
 static int set_relation(struct plan_work *w, struct decide_input *d,
 			struct incr_error *err)
 {
@@ -276,6 +297,9 @@ int plan_gather_inputs(struct plan_work *w, struct incr_error *err)
 		if (r < 0)
 			return r;
 		set_record(w, i);
+		r = set_lost(w, i, err);
+		if (r < 0)
+			return r;
 		if (decide_input_state(d) == DECIDE_INPUT_COMPARABLE)
 			r = set_relation(w, d, err);
 		if (r == 0 && d->kind == INCR_INPUT_LIMITED)

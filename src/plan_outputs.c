@@ -85,6 +85,14 @@ static void note_above(struct decide_output *out, const struct fact_txn *t)
 		above->txn = t->number;
 }
 
+/* Is something of the view lost, and was not yet when build @build ran? */
+static int find_lost(struct plan_work *w, size_t idx, uint64_t build,
+		     struct incr_error *err)
+{
+	return plan_find_lost(w, w->plan.outputs[idx].head, build,
+			      &w->outputs[idx].lost_txn, err);
+}
+
 /* *out_build: of the record; 0: none. */
 static int find_record(struct plan_work *w, size_t idx, uint64_t *out_build,
 		       struct incr_error *err)
@@ -105,9 +113,11 @@ static int find_record(struct plan_work *w, size_t idx, uint64_t *out_build,
 		if (is_found) {
 			out->record_txn = number;
 			*out_build = t.fact.build;
-			return 0;
+			return find_lost(w, idx, t.fact.build, err);
 		}
-		note_above(out, &t.fact);
+		/* of one that is lost nobody knows what it did */
+		if (t.status != INCR_LOST)
+			note_above(out, &t.fact);
 		number = t.fact.parent;
 	}
 	return 0;

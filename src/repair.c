@@ -1,37 +1,36 @@
 /*
- * `repair`: what can be mended without losing anything that is whole.
+ * `repair`: what can be mended without losing anything that is whole, and
+ * giving up what cannot.
  *
- * All of it is what the next append, or the next open, would do anyway, done
- * at once and told: a torn tail goes to lost/, a damaged index is made again,
- * staging of nothing that is open goes.  It happens under the append lock, so
- * that nothing is judged that somebody is just making.  A log or a pack that
- * is damaged stays as it is: no byte of it is worse than before, and a copy of
- * the file is right in every byte that both have.
+ * In this order: damaged records are passed over from now on (repair_log.c); a
+ * torn tail goes to lost/, staging of nothing that is open goes, a damaged
+ * index is made again, as the next append or open would do anyway; and what
+ * cannot be read is noted (repair_note.c).  The log is judged under the append
+ * lock, so that nothing is that somebody is just making.  No byte of a record
+ * or pack is changed: a copy of the file is right in every byte that both have.
  */
 #include "config.h"
 
+#include "repair.h"
+
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "error.h"
-#include "store.h"
 
-struct repair {
-	struct incr_store *st;
-	const struct incr_repair_options *options;
-	incr_repair_fn done;
-	void *closure;
-	struct incr_repair_result *result;
-	struct incr_error *err;
-};
-
-/* Tell; a non-zero return of the caller's function ends the repair. */
-static int tell(struct repair *p, enum incr_repair_action action,
+int repair_tell(struct repair *p, enum incr_repair_action action,
 		const char *what, uint64_t size)
 {
 	p->result->n_done++;
 	return p->done ? p->done(p->closure, action, what, size) : 0;
+}
+
+int repair_tell_finding(struct repair *p, const struct incr_finding *f)
+{
+	p->result->n_given_up += f->is_given_up;
+	return p->finding ? p->finding(p->closure, f) : 0;
 }
 
 /* ---- the log ---- */
@@ -47,7 +46,7 @@ static int mend_tail(struct repair *p)
 	(void)log_segment_of(p->st->log, position, name);
 	if (r < 0 || size == 0)
 		return r;
-	return tell(p, INCR_REPAIR_TAIL, name, size);
+	return repair_tell(p, INCR_REPAIR_TAIL, name, size);
 }
 
 /* ---- the index ---- */
@@ -69,33 +68,12 @@ static int walk_index(struct repair *p)
 	return r == INCR_E_CORRUPT;
 }
 
-/* Can the index be made again?  0, 1: no, the log is damaged. */
-static int walk_log(struct repair *p)
-{
-	uint64_t position = log_begin(p->st->log);
-	struct incr_error why = INCR_ERROR_INIT;
-	struct log_record record;
-	int r;
-
-	do
-		r = log_read(p->st->log, position, &record, &position, &why);
-	while (r == 0);
-	if (r < 0 && r != INCR_E_CORRUPT)
-		return incr_fail_with(p->err, r, &why);
-	incr_error_release(&why);
-	return r < 0;
-}
-
 static int mend_index(struct repair *p)
 {
 	int r = walk_index(p);
 
 	if (r <= 0)
 		return r;
-	/* a damaged index is better than none that can be made */
-	r = walk_log(p);
-	if (r)
-		return r < 0 ? r : 0;
 	if (!p->options->is_dry_run) {
 		index_note_damage(p->st->index);
 		r = store_catch_up(p->st, p->err);
@@ -104,52 +82,110 @@ static int mend_index(struct repair *p)
 		if (r < 0)
 			return r;
 	}
-	return tell(p, INCR_REPAIR_INDEX, "index", 0);
+	return repair_tell(p, INCR_REPAIR_INDEX, "index", 0);
 }
 
 /* ---- the spool ---- */
 
-/* Does the name belong to a transaction or build that is open?  True also for what is not known. */
-static int is_in_use(struct repair *p, const char *name, bool *out_is_used)
+enum use {
+	IN_USE, /* also what is not known */
+	OF_NOTHING,
+	OF_LOST, /* the record that tells of it may be lost */
+};
+
+/* What becomes of staging that the log does not tell of. */
+static int unknown_use(struct repair *p, enum use *out_use)
+{
+	int r = state_has_losses(p->st->index, p->err);
+
+	*out_use = r == 1 ? OF_LOST : OF_NOTHING;
+	return r < 0 ? r : 0;
+}
+
+static int txn_use(struct repair *p, uint64_t number, enum use *out_use)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct state_txn txn;
+	int r = state_txn(p->st->index, number, &storage, &txn, p->err);
+
+	if (r < 0)
+		return r;
+	if (r == 1 || txn.status == INCR_LOST)
+		return unknown_use(p, out_use);
+	*out_use = txn.status == INCR_OPEN ? IN_USE : OF_NOTHING;
+	return 0;
+}
+
+static int build_use(struct repair *p, uint64_t number, enum use *out_use)
 {
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct fact_build build;
-	struct state_txn txn;
+	int r = state_build(p->st->index, number, &storage, &build, p->err);
+
+	if (r < 0)
+		return r;
+	if ((r == 0 && build.status == INCR_BUILD_OPEN) ||
+	    lock_is_held(p->st->io, p->st->dirfd, LOCK_BUILD(number)))
+		*out_use = IN_USE;
+	else if (r == 1)
+		return unknown_use(p, out_use);
+	else
+		*out_use = OF_NOTHING;
+	return 0;
+}
+
+static int find_use(struct repair *p, const char *name, enum use *out_use)
+{
 	uint64_t number;
 	char end;
-	int r;
 
-	*out_is_used = true;
+	*out_use = IN_USE;
 	if (sscanf(name + (*name != '\0'), "%" SCNu64 "%c", &number, &end) != 1)
 		return 0;
-	if (*name == 't') {
-		r = state_txn(p->st->index, number, &storage, &txn, p->err);
-		*out_is_used = r == 0 && txn.status == INCR_OPEN;
-		return r < 0 ? r : 0;
+	if (*name == 't')
+		return txn_use(p, number, out_use);
+	return *name == 'b' ? build_use(p, number, out_use) : 0;
+}
+
+/* Move it to lost/, under the first name that is free. */
+static int keep_staging(struct repair *p, const char *path, const char *name)
+{
+	const struct incr_io *io = p->st->io;
+	char lost[320];
+	int r;
+
+	for (unsigned n = 0;; n++) {
+		snprintf(lost, sizeof(lost), "lost/spool-%s-%u", name, n);
+		r = io->rename_at(io, p->st->dirfd, path, p->st->dirfd, lost,
+				  RENAME_NOREPLACE);
+		if (r != -EEXIST)
+			break;
 	}
-	if (*name != 'b')
-		return 0;
-	r = state_build(p->st->index, number, &storage, &build, p->err);
-	*out_is_used =
-		(r == 0 && build.status == INCR_BUILD_OPEN) ||
-		lock_is_held(p->st->io, p->st->dirfd, LOCK_BUILD(number));
-	return r < 0 ? r : 0;
+	if (r < 0)
+		return incr_fail_errno(p->err, r, path, "cannot move aside");
+	return 0;
 }
 
 static int mend_entry(void *closure, const char *name, enum io_kind kind)
 {
 	struct repair *p = closure;
 	char path[300];
-	bool is_used;
-	int r = is_in_use(p, name, &is_used);
+	enum use use;
+	int r = find_use(p, name, &use);
 
 	(void)kind;
-	if (r < 0 || is_used)
+	if (r < 0 || use == IN_USE)
 		return r;
 	snprintf(path, sizeof(path), "spool/%s", name);
 	if (!p->options->is_dry_run)
-		r = io_remove_tree(p->st->io, p->st->dirfd, path, p->err);
-	return r < 0 ? r : tell(p, INCR_REPAIR_STAGING, path, 0);
+		r = use == OF_LOST ? keep_staging(p, path, name) :
+				     io_remove_tree(p->st->io, p->st->dirfd,
+						    path, p->err);
+	return r < 0 ? r :
+		       repair_tell(p,
+				   use == OF_LOST ? INCR_REPAIR_LOST_STAGING :
+						    INCR_REPAIR_STAGING,
+				   path, 0);
 }
 
 static int mend_spool(struct repair *p)
@@ -174,42 +210,49 @@ static int mend_spool(struct repair *p)
 
 /* ---- all ---- */
 
-static int mend(struct repair *p)
+/* With the append lock; 1: the log has more than damage, and all stays. */
+static int mend_under_lock(struct repair *p)
 {
-	struct lock lock;
-	int r;
+	int r = repair_log(p);
 
-	if (p->options->is_dry_run) {
-		r = mend_tail(p);
-		if (r == 0)
-			r = mend_index(p);
-		return r ? r : mend_spool(p);
-	}
-	r = store_begin_append(p->st, &lock, p->err);
-	if (r < 0)
+	/* a dry run of damage leaves the index as it is, short of the end */
+	if (r || p->st->is_broken)
 		return r;
 	r = mend_tail(p);
-	if (r == 0)
-		r = mend_spool(p);
-	r = store_end_append(p->st, &lock, r, p->err);
-	/* not under the lock: it may take long */
-	return r ? r : mend_index(p);
+	return r ? r : mend_spool(p);
 }
 
-static int look_at_rest(struct repair *p, incr_finding_fn finding)
+/* store_begin_append() without the look at the log, which repair_log() takes. */
+static int mend_locked(struct repair *p)
 {
-	struct incr_verify_options verify = {
-		.reads_data = true,
-		.progress = p->options->progress,
-		.progress_closure = p->options->progress_closure,
-	};
-	struct incr_verify_result result;
-	int r = incr_verify(p->st, &verify, finding, p->closure, &result,
-			    p->err);
+	struct lock lock;
+	int r = lock_take(p->st->io, p->st->dirfd, LOCK_APPEND, true,
+			  p->options->wait_ms, "the log", &lock, p->err);
 
+	if (r < 0)
+		return r;
+	p->st->is_appending = true;
+	r = p->st->is_damaged ? 0 : store_catch_up(p->st, p->err);
 	if (r == 0)
-		p->result->n_left = result.n_findings;
+		r = mend_under_lock(p);
+	p->st->is_appending = false;
+	lock_release(&lock);
+	if (r == 0)
+		r = log_sync(p->st->log, index_position(p->st->index)->position,
+			     p->err);
 	return r;
+}
+
+static int mend(struct repair *p)
+{
+	int r = p->options->is_dry_run ? mend_under_lock(p) : mend_locked(p);
+
+	if (r == 1)
+		p->st->is_damaged = true;
+	/* not under the lock: it may take long */
+	if (r == 0 && !p->st->is_broken)
+		r = mend_index(p);
+	return r < 0 ? r : repair_note(p);
 }
 
 int store_repair_with(const struct incr_io *io, const char *path,
@@ -219,30 +262,23 @@ int store_repair_with(const struct incr_io *io, const char *path,
 		      struct incr_error *err)
 {
 	struct incr_store_options open = { .wait_ms = options->wait_ms,
-					   .is_readonly = options->is_dry_run };
+					   .is_readonly = options->is_dry_run,
+					   .allows_damage = true };
 	struct incr_repair_result result = { 0 };
 	struct incr_error why = INCR_ERROR_INIT;
 	struct repair p = { .options = options,
 			    .done = done,
+			    .finding = finding,
 			    .closure = closure,
 			    .result = &result,
 			    .err = &why };
 	int r = store_open_with(io, path, &open, &p.st, &why);
 
-	if (r == INCR_E_CORRUPT) {
-		/* nothing to mend: say what is damaged */
-		open.is_readonly = true;
-		open.allows_damage = true;
-		incr_error_release(&why);
-		r = store_open_with(io, path, &open, &p.st, &why);
-	} else if (r == 0 && !options->is_dry_run && p.st->is_readonly) {
+	if (r == 0 && !options->is_dry_run && p.st->is_readonly)
 		r = incr_fail(&why, INCR_E_READONLY, NULL, path,
 			      "the store cannot be written");
-	} else if (r == 0) {
+	else if (r == 0)
 		r = mend(&p);
-	}
-	if (r == 0)
-		r = look_at_rest(&p, finding);
 	incr_store_close(p.st);
 	if (r == 0)
 		*out_result = result;

@@ -35,6 +35,12 @@ enum state_kind {
 	STATE_TRANSFORM = 'X', /* name, 0, ~build -> status */
 	STATE_VERSION =
 		'v', /* dataset, root, path, 0, ~transaction -> version */
+	STATE_HOLE = 'H', /* ~position -> end of a stretch that is given up */
+	STATE_UNKNOWN =
+		'N', /* transaction -> one before it that is not known whole */
+	STATE_GIVEN_UP =
+		'M', /* transaction -> first build after that was said */
+	STATE_LOST_FILE = 'F', /* transaction, path -> nothing */
 	STATE_CHANGE =
 		'c', /* in change sets only: path, 0, ~transaction -> version */
 };
@@ -65,7 +71,7 @@ struct state_line {
 struct state_txn {
 	struct fact_txn fact; /* manifest empty: it stands in the record */
 	enum incr_txn_status status;
-	uint64_t record_position; /* of its commit */
+	uint64_t record_position; /* of its commit; 0: it is lost */
 	/* Of its view, once it is committed: where the entries that the view is
 	 * made of begin, and how many they are from there on. */
 	uint64_t root, n_entries;
@@ -131,5 +137,34 @@ void lineage_release(struct lineage *l);
 int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,
 	       struct lineage *out, struct incr_error *err);
 bool lineage_holds(const struct lineage *l, uint64_t line, uint64_t txn);
+
+/* ---- losses: state_lost.c ---- */
+
+/* Is anything lost?  0: no, 1: yes; costs nothing where nothing is. */
+int state_has_losses(struct index *ix, struct incr_error *err);
+/* Stretches of the log that are given up. */
+int state_put_hole(struct index *ix, uint64_t from, uint64_t to,
+		   struct incr_error *err);
+/* Lies [from, to) in one of them?  0: yes, 1: no. */
+int state_find_hole(struct index *ix, uint64_t from, uint64_t to,
+		    struct incr_error *err);
+/*
+ * The newest transaction of the view that @txn ends whose changes are not
+ * known: its record or its manifest is lost.  0, or 1: all are known.
+ */
+int state_unknown(struct index *ix, uint64_t txn, uint64_t *out_unknown,
+		  struct incr_error *err);
+int state_put_unknown(struct index *ix, uint64_t txn, uint64_t unknown,
+		      struct incr_error *err);
+/* Has a repair given up a transaction's changes?  0 and the number of the first build after it, or 1. */
+int state_given_up(struct index *ix, uint64_t txn, uint64_t *out_build,
+		   struct incr_error *err);
+int state_put_given_up(struct index *ix, uint64_t txn, uint64_t build,
+		       struct incr_error *err);
+/* Has a repair given up the content of @path as @txn put it?  0: yes, 1: no. */
+int state_lost_file(struct index *ix, uint64_t txn, struct text path,
+		    struct incr_error *err);
+int state_put_lost_file(struct index *ix, uint64_t txn, struct text path,
+			struct incr_error *err);
 
 #endif

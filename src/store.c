@@ -26,8 +26,6 @@
 #define FRAME_CACHE_DEFAULT ((size_t)32 << 20)
 #define BLOCK_CACHE_DEFAULT ((size_t)16 << 20)
 #define FACT_SIZE_MAX (TABLE_VALUE_MAX / 2)
-/* Records between two looks at how much memory the index takes. */
-#define REPLAY_STEP 64
 
 int64_t store_now(const struct incr_store *st)
 {
@@ -68,10 +66,10 @@ void incr_store_close(struct incr_store *st)
 
 	if (!st)
 		return;
-	if (st->index && index_is_damaged(st->index))
+	if (st->index && index_is_damaged(st->index) && !st->is_damaged)
 		/* so that the next open starts from the log */
 		(void)index_reset(st->index, &ignored);
-	else if (st->index && !st->is_broken && !st->is_readonly &&
+	else if (st->index && !st->is_broken && !incr_store_is_readonly(st) &&
 		 index_is_due(st->index) &&
 		 log_durable_to(st->log) >= index_position(st->index)->position)
 		/* derived: what is not written now is replayed by the next open */
@@ -100,60 +98,9 @@ static bool can_write(const struct incr_store *st)
 	return true;
 }
 
-/* Write the index while it is caught up, so that a long log does not fill the memory. */
-static void flush_midway(struct incr_store *st)
-{
-	struct incr_error ignored = INCR_ERROR_INIT;
-
-	if (st->is_readonly || st->is_appending || !index_is_full(st->index))
-		return;
-	/* on failure the entries stay in memory */
-	if (log_sync(st->log, index_position(st->index)->position, &ignored) ==
-	    0)
-		(void)index_flush(st->index, &ignored);
-	incr_error_release(&ignored);
-}
-
-/* Apply the records behind the index's position. */
-static int replay(struct incr_store *st, struct incr_error *err)
-{
-	struct index_position *at = index_position(st->index);
-	struct log_record record;
-	uint64_t next;
-	int r;
-
-	if (!at->position)
-		at->position = log_begin(st->log);
-	index_set_replaying(st->index, true);
-	for (unsigned n = 1;
-	     (r = log_read(st->log, at->position, &record, &next, err)) == 0;
-	     n++) {
-		r = apply_record(st->index, &record, st->reader, err);
-		if (r < 0) {
-			st->is_broken = true;
-			break;
-		}
-		at->position = next;
-		if (n % REPLAY_STEP == 0)
-			flush_midway(st);
-	}
-	index_set_replaying(st->index, false);
-	return r < 0 ? r : 0;
-}
-
-/* Start again from the log; what was found damaged is forgotten. */
 static int rebuild_index(void *closure, struct incr_error *err)
 {
-	struct incr_store *st = closure;
-	int r;
-
-	/* until all of it is there, what is missing would look like absent */
-	st->is_broken = true;
-	r = index_reset(st->index, err);
-	if (r == 0)
-		r = replay(st, err);
-	st->is_broken = r < 0;
-	return r;
+	return store_rebuild(closure, err);
 }
 
 static int open_parts(struct incr_store *st,
@@ -162,7 +109,9 @@ static int open_parts(struct incr_store *st,
 {
 	struct log_options log_options = { .io = st->io,
 					   .store_dirfd = st->dirfd,
-					   .is_writable = !st->is_readonly };
+					   .is_writable = !st->is_readonly,
+					   .allows_damage =
+						   options->allows_damage };
 	struct index_options index_options = { .io = st->io,
 					       .store_dirfd = st->dirfd,
 					       .tag = st->tag,
@@ -191,74 +140,6 @@ static int open_parts(struct incr_store *st,
 	return index_open(&index_options, &st->index, err);
 }
 
-/*
- * Does the checkpoint belong to this log?  A power cut can take records that
- * were never acknowledged; a checkpoint is only written for durable ones, but
- * it costs one read to be sure.
- */
-static int check_checkpoint(struct incr_store *st, bool allows_damage,
-			    struct incr_error *err)
-{
-	struct incr_error why = INCR_ERROR_INIT;
-	const struct index_position *at = index_position(st->index);
-	struct log_record record;
-	uint64_t next;
-	int r;
-
-	if (!at->last_position)
-		return at->position ? index_reset(st->index, err) : 0;
-	r = log_read(st->log, at->last_position, &record, &next, &why);
-	/* From the beginning one would meet the same damage; the index knows what it was. */
-	if (r == INCR_E_CORRUPT && !allows_damage)
-		return incr_fail_with(err, r, &why);
-	incr_error_release(&why);
-	if (r == INCR_E_CORRUPT ||
-	    (r == 0 && record.header.payload_hash == at->last_hash &&
-	     record.header.sequence == at->sequence))
-		return 0;
-	return index_reset(st->index, err);
-}
-
-static int check_not_broken(const struct incr_store *st, struct incr_error *err)
-{
-	if (!st->is_broken)
-		return 0;
-	return incr_fail(err, INCR_E_DEAD, NULL, st->path,
-			 "an earlier failure left this handle behind the log");
-}
-
-/* A damaged table is found when it is read: once, start again from the log. */
-int store_catch_up(struct incr_store *st, struct incr_error *err)
-{
-	struct incr_error why = INCR_ERROR_INIT;
-	uint64_t before = index_position(st->index)->position;
-	int r = check_not_broken(st, err);
-
-	if (r < 0)
-		return r;
-	if (index_is_damaged(st->index))
-		return rebuild_index(st, err);
-	r = replay(st, &why);
-	if (r == INCR_E_CORRUPT && (index_is_damaged(st->index) ||
-				    !strcmp(why.word, "damaged-table"))) {
-		incr_error_release(&why);
-		return rebuild_index(st, err);
-	}
-	r = incr_fail_with(err, r, &why);
-	if (r == 0 && !st->is_appending && index_is_due(st->index) &&
-	    index_position(st->index)->position != before)
-		r = index_adopt(st->index, err);
-	return r < 0 ? r : 0;
-}
-
-static int first_catch_up(struct incr_store *st, bool allows_damage,
-			  struct incr_error *err)
-{
-	int r = check_checkpoint(st, allows_damage, err);
-
-	return r < 0 ? r : store_catch_up(st, err);
-}
-
 int store_open_with(const struct incr_io *io, const char *path,
 		    const struct incr_store_options *options,
 		    struct incr_store **out_store, struct incr_error *err)
@@ -282,12 +163,12 @@ int store_open_with(const struct incr_io *io, const char *path,
 		r = open_parts(st, options, err);
 	}
 	if (r == 0)
-		r = first_catch_up(st, options->allows_damage, err);
+		r = store_first_catch_up(st, options->allows_damage, err);
 	if (r < 0)
 		st->is_broken = true;
 	if (r == INCR_E_CORRUPT && options->allows_damage && st->index) {
 		incr_error_release(err);
-		st->is_readonly = true;
+		st->is_damaged = true;
 		r = 0;
 	}
 	if (r < 0) {
@@ -310,7 +191,7 @@ const char *incr_store_path(const struct incr_store *st)
 
 bool incr_store_is_readonly(const struct incr_store *st)
 {
-	return st->is_readonly;
+	return st->is_readonly || st->is_damaged;
 }
 
 int incr_store_refresh(struct incr_store *st, struct incr_error *err)
@@ -326,7 +207,7 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock,
 	struct incr_error ignored = INCR_ERROR_INIT;
 	int r;
 
-	if (st->is_readonly)
+	if (incr_store_is_readonly(st))
 		return incr_fail(err, INCR_E_READONLY, NULL, st->path,
 				 "the store cannot be written");
 	if (index_is_due(st->index) &&
@@ -373,9 +254,13 @@ int store_append(struct incr_store *st, enum fact_type type,
 				   type == FACT_BUILD_ENDED,
 	};
 	uint64_t position, next;
-	/* of a commit, the parts are checked where they are made */
-	int r = type == FACT_COMMIT ? 0 : store_check_fact(st, head, err);
+	int had_losses = state_has_losses(st->index, err), r = 0;
 
+	if (had_losses < 0)
+		return had_losses;
+	/* of a commit, the parts are checked where they are made */
+	if (type != FACT_COMMIT)
+		r = store_check_fact(st, head, err);
 	if (r == 0)
 		r = log_append(st->log, &a, &position, &next, err);
 	if (r < 0)
@@ -384,6 +269,10 @@ int store_append(struct incr_store *st, enum fact_type type,
 	/* a new segment may have begun: the record stands where the log says */
 	at->position = position;
 	r = store_catch_up(st, err);
+	if (r == 0 && type == FACT_COMMIT && !had_losses &&
+	    state_has_losses(st->index, err) == 1)
+		r = incr_fail(err, INCR_E_CORRUPT, "damaged-manifest", NULL,
+			      "what was just written does not read back");
 	/* it stands in the log, though the caller is told that it failed */
 	if (r < 0)
 		st->is_broken = true;
@@ -417,7 +306,7 @@ int store_append_fact(struct incr_store *st, enum fact_type type,
 int store_find_dataset(struct incr_store *st, uint64_t id, struct buf *storage,
 		       struct state_dataset *out, struct incr_error *err)
 {
-	int r = check_not_broken(st, err);
+	int r = store_check_not_broken(st, err);
 
 	if (r == 0)
 		r = state_dataset(st->index, id, storage, out, err);
@@ -453,7 +342,7 @@ int store_find_txn(struct incr_store *st, uint64_t number, struct buf *storage,
 		   struct state_txn *out, struct incr_error *err)
 {
 	char name[32];
-	int r = check_not_broken(st, err);
+	int r = store_check_not_broken(st, err);
 
 	if (r == 0)
 		r = number ? state_txn(st->index, number, storage, out, err) :
@@ -475,7 +364,7 @@ int store_lock_branch(struct incr_store *st, const struct state_branch *branch,
 	char thing[512];
 	int r;
 
-	if (st->is_readonly)
+	if (incr_store_is_readonly(st))
 		return incr_fail(err, INCR_E_READONLY, NULL, st->path,
 				 "the store cannot be written");
 	r = lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id),

@@ -11,6 +11,7 @@
 #include "io.h"
 #include "lock.h"
 #include "log.h"
+#include "lost.h"
 #include "state.h"
 
 #include <sys/types.h>
@@ -26,6 +27,7 @@ struct incr_store {
 	char uuid_text[37];
 	uint64_t tag; /* hash of the uuid, in records and tables */
 	bool is_readonly;
+	bool is_damaged; /* opened although it is: for verify and repair */
 	uint64_t wait_ms;
 	struct log *log;
 	struct block_cache *blocks;
@@ -56,6 +58,20 @@ int store_repair_with(const struct incr_io *io, const char *path,
 
 /* Apply what was appended since; readers need no lock. */
 int store_catch_up(struct incr_store *st, struct incr_error *err);
+/* The same after opening; the checkpoint is compared with the log. */
+int store_first_catch_up(struct incr_store *st, bool allows_damage,
+			 struct incr_error *err);
+/* INCR_E_DEAD after a failure that left the index behind the log. */
+int store_check_not_broken(const struct incr_store *st, struct incr_error *err);
+/* Start again from the log: the index is empty, then holds what the log says. */
+int store_rebuild(struct incr_store *st, struct incr_error *err);
+/*
+ * For repair: st->index becomes one in memory that holds what the log says, the
+ * caller's to close and to put the old one back.  On failure it stays.
+ */
+int store_replay_aside(struct incr_store *st, struct incr_error *err);
+/* The numbers that come next. */
+struct lost_numbers store_next_numbers(struct incr_store *st);
 
 /*
  * The append lock, with the index caught up to the end of the log: whatever

@@ -23,10 +23,11 @@ const char *incr_txn_status_name(enum incr_txn_status status)
 {
 	static const char *const names[] = { [INCR_OPEN] = "OPEN",
 					     [INCR_COMMITTED] = "COMMITTED",
-					     [INCR_ABORTED] = "ABORTED" };
+					     [INCR_ABORTED] = "ABORTED",
+					     [INCR_LOST] = "LOST" };
 
-	return status >= INCR_OPEN && status <= INCR_ABORTED ? names[status] :
-							       "unknown";
+	return status >= INCR_OPEN && status <= INCR_LOST ? names[status] :
+							    "unknown";
 }
 
 void incr_txn_info_release(struct incr_txn_info *info)
@@ -163,7 +164,8 @@ static int stop_at_time(void *closure, const struct incr_txn_info *info)
 {
 	struct at_time *a = closure;
 
-	if (info->closed_ns > a->time_ns)
+	/* when one that is lost was committed, nobody knows */
+	if (info->closed_ns > a->time_ns || info->status == INCR_LOST)
 		return 0;
 	a->number = info->number;
 	return 1;

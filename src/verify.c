@@ -18,6 +18,7 @@
 #include "error.h"
 #include "store.h"
 #include "verify_data.h"
+#include "verify_lost.h"
 
 #define PROGRESS_NS INT64_C(100000000)
 
@@ -32,10 +33,37 @@ struct verify {
 	int64_t last_progress_ns;
 	struct verify_data *data; /* owned; NULL: places only */
 	bool is_again; /* the second walk: only files with damaged content */
+	struct verify_lost lost; /* owned */
+	bool is_log_damaged;
 	/* where we are, for findings */
 	char dataset[4096];
 	uint64_t txn;
 };
+
+/* Has a repair said so?  1: yes, 0: no. */
+static int is_given_up(struct verify *v, const struct incr_finding *f)
+{
+	struct text path = { f->path, f->path_length };
+	uint64_t build;
+	int r = 1;
+
+	/* while records are damaged, all that is known of a repair may be old */
+	if (v->st->is_damaged || v->st->is_broken || !f->txn)
+		return 0;
+	if (f->path)
+		r = state_lost_file(v->st->index, f->txn, path, NULL);
+	if (r == 1)
+		r = state_given_up(v->st->index, f->txn, &build, NULL);
+	/* of a damaged index nothing is known */
+	return r == INCR_E_NOMEM ? incr_fail_nomem(v->err) : r == 0;
+}
+
+static int give(struct verify *v, struct incr_finding *f)
+{
+	*(f->is_given_up ? &v->result->n_given_up : &v->result->n_findings) +=
+		1;
+	return v->fn ? v->fn(v->closure, f) : 0;
+}
 
 /* Report; a non-zero return of the caller's function ends the walk. */
 static int report(struct verify *v, const char *file,
@@ -52,14 +80,17 @@ static int report(struct verify *v, const char *file,
 		.path_length = e ? e->path_length : 0,
 		.message = why->message,
 	};
+	int r = is_given_up(v, &f);
 
+	if (r < 0)
+		return r;
+	f.is_given_up = r == 1;
 	/* a frame in the log is known by its position */
-	if (!strcmp(f.file, "log") && why->off) {
+	if (f.file && !strcmp(f.file, "log") && why->off) {
 		f.off -= log_segment_of(v->st->log, why->off, segment);
 		f.file = segment;
 	}
-	v->result->n_findings++;
-	return v->fn ? v->fn(v->closure, &f) : 0;
+	return give(v, &f);
 }
 
 static int report_text(struct verify *v, const char *word, const char *file,
@@ -269,6 +300,20 @@ static int check_commit(struct verify *v, const struct log_record *record)
 
 /* ---- the log ---- */
 
+static int report_lost(struct verify *v, uint64_t txn, const char *file,
+		       uint64_t off)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	int r = verify_lost_told(&v->lost, txn);
+
+	if (r < 0)
+		return incr_fail_nomem(v->err);
+	(void)incr_fail(&why, INCR_E_CORRUPT, "lost-transaction", NULL,
+			"the transaction's record is damaged");
+	incr_error_at(&why, off);
+	return report(v, file, NULL, &why);
+}
+
 /* The transactions of records in [from, to), as far as the index knows. */
 static int name_lost(struct verify *v, uint64_t from, uint64_t to)
 {
@@ -277,8 +322,8 @@ static int name_lost(struct verify *v, uint64_t from, uint64_t to)
 
 	for (uint64_t number = 1; number < end; number++) {
 		_cleanup_buf_ struct buf storage = BUF_INIT;
-		struct incr_error why = INCR_ERROR_INIT;
 		struct state_txn t;
+		uint64_t base;
 		int r = state_txn(v->st->index, number, &storage, &t, NULL);
 
 		if (r == INCR_E_NOMEM)
@@ -291,53 +336,66 @@ static int name_lost(struct verify *v, uint64_t from, uint64_t to)
 		r = set_place(v, &t.fact);
 		if (r < 0)
 			return r;
-		(void)incr_fail(&why, INCR_E_CORRUPT, "lost-transaction", NULL,
-				"the transaction's record is damaged");
-		incr_error_at(&why, t.record_position -
-					    log_segment_of(v->st->log,
-							   t.record_position,
-							   segment));
-		r = report(v, segment, NULL, &why);
+		base = log_segment_of(v->st->log, t.record_position, segment);
+		r = report_lost(v, number, segment, t.record_position - base);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-/* Where to go on behind the damage at @position; 1: nowhere. */
-static int skip(struct verify *v, uint64_t position, uint64_t *out_next)
+/* Those that the index does not know, by the numbers that are missing. */
+static int name_missing(struct verify *v)
 {
-	struct incr_error why = INCR_ERROR_INIT;
-	int r = log_skip_damage(v->st->log, position, out_next, &why);
+	uint64_t number = 0;
+	int r = 0;
 
-	if (r < 0 && r != INCR_E_CORRUPT)
-		return incr_fail_with(v->err, r, &why);
-	incr_error_release(&why);
-	if (r == 0)
+	if (!v->is_log_damaged || v->options->dataset_id)
 		return 0;
-	return !log_next_segment(v->st->log, position, out_next);
+	while (r == 0 && (number = verify_lost_next(&v->lost, number + 1))) {
+		v->dataset[0] = '\0';
+		v->txn = number;
+		r = report_lost(v, number, NULL, 0);
+	}
+	return r;
 }
 
-/* Damage at @position: name it, and go on behind it. */
+/* Damage at @position: name it, and find what stands behind it; 1: nothing. */
 static int pass_damage(struct verify *v, uint64_t position, int r,
-		       struct incr_error *why, uint64_t *out_next)
+		       struct incr_error *why, struct log_record *out_record,
+		       uint64_t *out_next)
 {
-	bool is_again = v->is_again;
 	int end;
 
 	if (r != INCR_E_CORRUPT)
 		return incr_fail_with(v->err, r, why);
-	if (!is_again)
-		r = judge(v, r, "log", NULL, why);
-	else
-		incr_error_release(why);
-	if (r && !is_again)
+	v->is_log_damaged = true;
+	r = v->is_again ? 0 : judge(v, r, "log", NULL, why);
+	incr_error_release(why);
+	if (r)
 		return r;
-	end = skip(v, position, out_next);
-	if (end < 0 || is_again)
+	end = log_next_whole(v->st->log, position + RECORD_ALIGN, out_record,
+			     out_next, v->err);
+	if (end < 0 || v->is_again)
 		return end;
-	r = name_lost(v, position, end ? UINT64_MAX : *out_next);
-	return r ? r : end;
+	r = name_lost(v, position,
+		      end ? UINT64_MAX : out_record->header.position);
+	if (r || end)
+		return r ? r : end;
+	/* looking at the index may have read elsewhere */
+	position = out_record->header.position;
+	return log_next_whole(v->st->log, position, out_record, out_next,
+			      v->err);
+}
+
+static int check_record(struct verify *v, const struct log_record *record)
+{
+	if (!v->is_again) {
+		v->result->n_records++;
+		if (verify_lost_note(&v->lost, record) < 0)
+			return incr_fail_nomem(v->err);
+	}
+	return record->header.type == FACT_COMMIT ? check_commit(v, record) : 0;
 }
 
 /*
@@ -346,32 +404,48 @@ static int pass_damage(struct verify *v, uint64_t position, int r,
  */
 static int check_log(struct verify *v)
 {
-	uint64_t position = log_begin(v->st->log), next;
+	uint64_t position = log_begin(v->st->log);
 	struct log_record record;
 	int r;
 
-	for (;; position = next) {
+	for (;;) {
 		struct incr_error why = INCR_ERROR_INIT;
 
 		v->dataset[0] = '\0';
 		v->txn = 0;
-		r = log_read(v->st->log, position, &record, &next, &why);
-		if (r == 1)
-			return 0;
-		if (r < 0) {
-			r = pass_damage(v, position, r, &why, &next);
-			if (r)
-				return r == 1 ? 0 : r;
-			continue;
-		}
-		if (!v->is_again)
-			v->result->n_records++;
-		if (record.header.type == FACT_COMMIT)
-			r = check_commit(v, &record);
+		r = log_read(v->st->log, position, &record, &position, &why);
+		if (r < 0)
+			r = pass_damage(v, position, r, &why, &record,
+					&position);
+		if (r)
+			return r == 1 ? 0 : r;
+		r = check_record(v, &record);
 		if (r)
 			return r;
 		if (is_out_of_time(v))
 			return 1;
+	}
+}
+
+/* Headers of segments, which the walk passes over. */
+static int check_headers(struct verify *v)
+{
+	uint64_t base = 0;
+	int r;
+
+	for (;; base++) {
+		struct incr_error why = INCR_ERROR_INIT;
+		char segment[LOG_NAME_SIZE];
+
+		r = log_next_headless(v->st->log, base, &base, v->err);
+		if (r)
+			return r < 0 ? r : 0;
+		(void)log_segment_of(v->st->log, base, segment);
+		(void)incr_fail(&why, INCR_E_CORRUPT, "corrupt-log", segment,
+				"the segment's header is damaged");
+		r = report(v, segment, NULL, &why);
+		if (r)
+			return r;
 	}
 }
 
@@ -393,10 +467,12 @@ static int check_index(struct verify *v)
 	return r < 0 ? judge(v, r, "index", NULL, &why) : 0;
 }
 
-static int check_all(struct verify *v)
+static int walk_all(struct verify *v)
 {
-	int r = check_log(v), finished;
+	int r = check_headers(v), finished;
 
+	if (r == 0)
+		r = check_log(v);
 	/* what is under way is of use also when the time is up */
 	finished = v->data && r >= 0 ? verify_data_finish(v->data, v->err) : 0;
 	if (r == 0)
@@ -406,9 +482,33 @@ static int check_all(struct verify *v)
 		r = check_log(v);
 		v->is_again = false;
 	}
+	if (r == 0)
+		r = name_missing(v);
 	if (v->data)
 		v->result->size = verify_data_size(v->data);
-	return r ? r : check_index(v);
+	return r;
+}
+
+/*
+ * The index comes first: it names what is lost.  A damaged one is made again
+ * if it can be, and not while records are looked at, which reading the log
+ * elsewhere would take away.
+ */
+static int check_all(struct verify *v)
+{
+	struct incr_error ignored = INCR_ERROR_INIT;
+	uint64_t n_findings = v->result->n_findings;
+	int r = check_index(v);
+
+	if (r)
+		return r;
+	if (v->result->n_findings != n_findings && !v->st->is_damaged)
+		(void)store_rebuild(v->st, &ignored);
+	incr_error_release(&ignored);
+	index_set_replaying(v->st->index, true);
+	r = walk_all(v);
+	index_set_replaying(v->st->index, false);
+	return r;
 }
 
 int incr_verify(struct incr_store *st,
@@ -434,6 +534,7 @@ int incr_verify(struct incr_store *st,
 	if (r == 0)
 		r = check_all(&v);
 	verify_data_free(v.data);
+	verify_lost_release(&v.lost);
 	if (r < 0)
 		return r;
 	*out_result = result;

@@ -53,6 +53,73 @@ uint64_t incr_view_start(const struct incr_view *v)
 	return v->start;
 }
 
+uint64_t incr_view_unknown(const struct incr_view *v)
+{
+	return v->unknown;
+}
+
+/* Can all of a transaction's manifest be read?  0: yes, 1: no. */
+static int read_manifest(struct incr_store *st, uint64_t txn,
+			 struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct incr_error why = INCR_ERROR_INIT;
+	const struct manifest_entry *e;
+	struct manifest_source m;
+	struct state_txn t;
+	int r = store_find_txn(st, txn, &storage, &t, err);
+
+	if (r < 0)
+		return r;
+	r = store_manifest(st, &t, &m, &why);
+	if (r == 0) {
+		do
+			r = manifest_reader_next(m.entries, &e, &why);
+		while (r == 0);
+		manifest_source_release(&m);
+	}
+	if (r != INCR_E_CORRUPT)
+		return r < 0 ? incr_fail_with(err, r, &why) : 0;
+	incr_error_release(&why);
+	return 1;
+}
+
+/*
+ * A view that holds a transaction whose manifest cannot be read is not shown,
+ * unless a repair has given that up: it would be short of files, or show old
+ * ones, and nothing would say so.  1: the manifest is back, and the index was
+ * made again.
+ */
+static int check_known(struct incr_store *st, struct incr_view *v,
+		       struct incr_error *err)
+{
+	uint64_t unknown, build;
+	char name[32];
+	int r = state_unknown(st->index, v->txn, &unknown, err);
+
+	if (r)
+		return r < 0 ? r : 0;
+	r = state_given_up(st->index, unknown, &build, err);
+	if (r == 0)
+		v->unknown = unknown;
+	if (r <= 0)
+		return r;
+	r = read_manifest(st, unknown, err);
+	if (r == 0) {
+		r = store_rebuild(st, err);
+		return r < 0 ? r : 1;
+	}
+	if (r < 0)
+		return r;
+	snprintf(name, sizeof(name), "t%llu", (unsigned long long)unknown);
+	(void)incr_fail(err, INCR_E_CORRUPT, "damaged-manifest", name,
+			"the view needs the list of its files, which is "
+			"damaged");
+	incr_hint(err, "get its pack back from a copy, or give it up: incrctl "
+		       "repair");
+	return INCR_E_CORRUPT;
+}
+
 static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 		   struct incr_error *err)
 {
@@ -65,7 +132,8 @@ static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 		r = store_find_txn(st, txn, &storage, &t, err);
 	if (r < 0)
 		return r;
-	if (t.fact.dataset_id != v->dataset_id || t.status != INCR_COMMITTED) {
+	if (t.fact.dataset_id != v->dataset_id ||
+	    (t.status != INCR_COMMITTED && t.status != INCR_LOST)) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "t%llu", (unsigned long long)txn);
@@ -73,6 +141,11 @@ static int open_at(struct incr_store *st, uint64_t txn, struct incr_view *v,
 			err, INCR_E_NOTFOUND, "no-such-transaction", name,
 			"it is no committed transaction of this dataset");
 	}
+	r = check_known(st, v, err);
+	if (r == 1)
+		return open_at(st, txn, v, err); /* once: it is known now */
+	if (r < 0)
+		return r;
 	v->start = t.fact.view_start;
 	v->oldest = v->start;
 	v->n_files = t.fact.view_files;

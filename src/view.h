@@ -23,6 +23,7 @@ struct incr_view {
 	uint64_t dataset_id, txn, start;
 	/* What was put before this transaction, a SNAPSHOT that took it over, was put by it. */
 	uint64_t oldest;
+	uint64_t unknown; /* a transaction of it whose changes are lost; 0: none */
 	uint64_t n_files, size;
 	struct state_key prefix; /* of all its keys */
 	bool counts_all; /* a change set */

@@ -283,7 +283,7 @@ static void test_record__unknown_type__refuses(void)
 	struct incr_store *st = NULL;
 
 	REQUIRE(make_example());
-	set_record(15, 0);
+	set_record(16, 0);
 	CHECK_ERR(INCR_E_UNSUPPORTED, format_open(false, &st));
 	set_record(0, 0);
 	CHECK_ERR(INCR_E_UNSUPPORTED, format_open(false, &st));

@@ -306,20 +306,20 @@ static void test_log_read__tail_cut_by_another__reads_what_is_new(void)
 	log_fixture_close(&reader);
 }
 
-static void test_log_skip_damage__behind_it__finds_whole_records(void)
+static void test_log_next_whole__behind_damage__finds_records(void)
 {
 	struct log_fixture f;
 	struct log_record record;
-	uint64_t ends[4], position = 0, next;
+	uint64_t ends[4], next;
 
 	REQUIRE_OK(create_three(&f, 2, ends));
 	log_fixture_flip(&f, FIRST_SEGMENT, 8 * ends[0] + 500);
 	CHECK_ERR(INCR_E_CORRUPT, log_fixture_reread(&f, NULL));
-	REQUIRE_OK(log_skip_damage(f.log, ends[0], &position, NULL));
-	CHECK_INT_EQ(ends[1], position);
-	CHECK_OK(log_read(f.log, position, &record, &next, NULL));
+	REQUIRE_OK(log_next_whole(f.log, ends[0], &record, &next, NULL));
+	CHECK_INT_EQ(ends[1], record.header.position);
 	CHECK_INT_EQ(2, record.header.sequence);
-	CHECK_INT_EQ(1, log_skip_damage(f.log, ends[2], &position, NULL));
+	CHECK_INT_EQ(ends[2], next);
+	CHECK_INT_EQ(1, log_next_whole(f.log, ends[3], &record, &next, NULL));
 	log_fixture_close(&f);
 }
 
@@ -359,7 +359,7 @@ static void test_log_read__segment_missing__is_corrupt(void)
 	CHECK_ERR(INCR_E_CORRUPT, log_fixture_reread(&f, &err));
 	CHECK_STR_EQ("corrupt-log", err.word);
 	REQUIRE(unlinkat(f.dirfd, FIRST_SEGMENT, 0) == 0);
-	CHECK_ERR(INCR_E_CORRUPT, log_open(&f.options, &f.log, &err));
+	CHECK_ERR(INCR_E_CORRUPT, log_fixture_reread(&f, &err));
 	CHECK_STR_EQ(FIRST_SEGMENT, err.thing);
 	incr_error_release(&err);
 	log_fixture_close(&f);
@@ -463,7 +463,7 @@ static const struct testing_test tests[] = {
 	TEST(test_log_read__record_moved_or_foreign__is_not_taken),
 	TEST(test_log_read__record_of_another_store__is_torn),
 	TEST(test_log_read__tail_cut_by_another__reads_what_is_new),
-	TEST(test_log_skip_damage__behind_it__finds_whole_records),
+	TEST(test_log_next_whole__behind_damage__finds_records),
 	TEST(test_log_read__segment_missing__is_corrupt),
 	TEST(test_log_read__earlier_segment_cut__is_corrupt),
 	TEST(test_log_open__segment_header_flipped__is_corrupt),

@@ -6,6 +6,7 @@
 #include "changes.h"
 
 #include "cleanup.h"
+#include "find.h"
 #include "out.h"
 #include "text.h"
 
@@ -38,7 +39,7 @@ int changes_walk(struct cli *cli, uint64_t dataset_id, uint64_t from,
 
 	r = incr_view_open(cli->store, dataset_id, from, &old, &cli->err);
 	if (r == 0)
-		r = incr_view_open(cli->store, dataset_id, to, &new, &cli->err);
+		r = find_view_at(cli, dataset_id, to, &new);
 	if (r == 0)
 		r = incr_changes_new(old, new, &changes, &cli->err);
 	return r < 0 ? r : walk(cli, changes, fn, closure);

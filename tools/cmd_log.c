@@ -39,6 +39,11 @@ static void print_text(const struct incr_txn_info *info)
 		info->type, info->n_files, info->size, info->n_removed);
 	struct text time;
 
+	if (info->status == INCR_LOST) {
+		printf("t%-5" PRIu64 " lost: its record is damaged\n",
+		       info->number);
+		return;
+	}
 	printf("t%-5" PRIu64 " %s  %-8s  %s", info->number,
 	       text_time_short(info->closed_ns, &time),
 	       incr_txn_type_name(info->type), counts ? counts : "");

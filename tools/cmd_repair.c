@@ -40,6 +40,12 @@ static const char *action_name(enum incr_repair_action action)
 		return "index";
 	case INCR_REPAIR_STAGING:
 		return "staging";
+	case INCR_REPAIR_LOST_STAGING:
+		return "lost-staging";
+	case INCR_REPAIR_HEADER:
+		return "header";
+	case INCR_REPAIR_LOG:
+		return "log";
 	}
 	return "unknown";
 }
@@ -53,6 +59,18 @@ static const char *action_text(enum incr_repair_action action, bool is_dry_run)
 	case INCR_REPAIR_INDEX:
 		return is_dry_run ? "would make it again from the log" :
 				    "made it again from the log";
+	case INCR_REPAIR_HEADER:
+		return is_dry_run ? "would write its header again" :
+				    "wrote its header again, the old one is in "
+				    "lost/";
+	case INCR_REPAIR_LOG:
+		return is_dry_run ? "would give up its damaged records" :
+				    "gave up its damaged records, a copy is in "
+				    "lost/";
+	case INCR_REPAIR_LOST_STAGING:
+		return is_dry_run ? "would move it to lost/" :
+				    "moved it to lost/: what it was of may be "
+				    "lost";
 	case INCR_REPAIR_STAGING:
 		return is_dry_run ? "would remove it: it is of nothing open" :
 				    "removed it: it was of nothing open";
@@ -96,26 +114,30 @@ static int note_finding(void *closure, const struct incr_finding *finding)
 static void print_result(const struct cli *cli, const struct walk *walk,
 			 const struct incr_repair_result *result)
 {
-	struct text done, left;
+	struct text done, given_up, left;
 
 	if (cli->common.is_json) {
 		json_t *json = json_object();
 
 		out_put(json, "ok", json_boolean(result->n_left == 0));
 		out_put(json, "done", json_incref(walk->done));
+		out_put(json, "given_up", out_u64(result->n_given_up));
 		out_put(json, "findings", json_incref(walk->findings));
 		out_line(json);
 		return;
 	}
 	if (cli->common.is_quiet)
 		return;
-	printf("%s %s; %s\n",
-	       text_count(result->n_done, "thing", "things", &done),
-	       walk->is_dry_run ? "to mend" : "mended",
-	       result->n_left == 0 ?
-		       "no damage is left" :
-		       text_count(result->n_left, "damage is left",
-				  "damages are left", &left));
+	printf("%s %s; ", text_count(result->n_done, "thing", "things", &done),
+	       walk->is_dry_run ? "to mend" : "mended");
+	if (result->n_given_up)
+		printf("%s; ",
+		       text_count(result->n_given_up, "loss noted in the log",
+				  "losses noted in the log", &given_up));
+	printf("%s\n", result->n_left == 0 ?
+			       "no damage is left" :
+			       text_count(result->n_left, "damage is left",
+					  "damages are left", &left));
 }
 
 static int run_repair(struct cli *cli, void *options)

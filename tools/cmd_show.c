@@ -52,6 +52,11 @@ static void print_head(const struct cli *cli, const struct incr_txn_info *info)
 		info->type, info->n_files, info->size, info->n_removed);
 	struct text time;
 
+	if (info->status == INCR_LOST) {
+		printf("transaction: t%" PRIu64 " LOST\n", info->number);
+		printf("dataset:     %s:%s\n", info->dataset, info->branch);
+		return;
+	}
 	printf("transaction: t%" PRIu64 " %s %s\n", info->number,
 	       incr_txn_type_name(info->type),
 	       incr_txn_status_name(info->status));

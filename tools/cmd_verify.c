@@ -39,15 +39,17 @@ static int print_finding(void *closure, const struct incr_finding *finding)
 {
 	struct walk *walk = closure;
 
-	finding_out(walk->findings, &walk->progress, finding);
+	/* what a repair has told of is counted */
+	if (walk->findings || !finding->is_given_up)
+		finding_out(walk->findings, &walk->progress, finding);
 	return 0;
 }
 
 static void print_result(const struct cli *cli,
 			 const struct incr_verify_result *result,
-			 json_t *findings)
+			 bool reads_data, json_t *findings)
 {
-	struct text txns, files, size, count;
+	struct text txns, files, size, count, given_up;
 
 	if (cli->common.is_json) {
 		json_t *json = json_object();
@@ -58,21 +60,30 @@ static void print_result(const struct cli *cli,
 		out_put(json, "transactions", out_u64(result->n_txns));
 		out_put(json, "files", out_u64(result->n_files));
 		out_put(json, "bytes", out_u64(result->size));
+		out_put(json, "given_up", out_u64(result->n_given_up));
 		out_put(json, "findings", json_incref(findings));
 		out_line(json);
 		return;
 	}
 	if (cli->common.is_quiet)
 		return;
-	printf("checked %s, %s, %s%s: %s\n",
+	printf("checked %s, %s",
 	       text_count(result->n_txns, "transaction", "transactions", &txns),
-	       text_count(result->n_files, "file", "files", &files),
-	       text_size(result->size, &size),
-	       result->is_complete ? "" : " (stopped at the time limit)",
-	       result->n_findings == 0 ?
-		       "no damage" :
-		       text_count(result->n_findings, "damage", "damages",
-				  &count));
+	       text_count(result->n_files, "file", "files", &files));
+	/* without --data, content is not read */
+	if (reads_data)
+		printf(", %s", text_size(result->size, &size));
+	if (!result->is_complete)
+		printf(" (stopped at the time limit)");
+	printf(": %s", result->n_findings == 0 ?
+			       "no damage" :
+			       text_count(result->n_findings, "damage",
+					  "damages", &count));
+	if (result->n_given_up)
+		printf("; %s by an earlier repair",
+		       text_count(result->n_given_up, "loss given up",
+				  "losses given up", &given_up));
+	putchar('\n');
 }
 
 static int run_verify(struct cli *cli, void *options)
@@ -109,7 +120,7 @@ static int run_verify(struct cli *cli, void *options)
 	progress_clear(&walk.progress);
 	if (r < 0)
 		return r;
-	print_result(cli, &result, findings);
+	print_result(cli, &result, o->reads_data, findings);
 	return result.n_findings > 0 ? EXIT_CORRUPT : 0;
 }
 

@@ -6,6 +6,7 @@
 #include "find.h"
 
 #include "cleanup.h"
+#include "exit.h"
 #include "fail.h"
 #include "text.h"
 
@@ -208,8 +209,22 @@ int find_range(struct cli *cli, const char *text, const char *range,
 int find_view(struct cli *cli, const struct found_point *found,
 	      struct incr_view **out_view)
 {
-	return incr_view_open(cli->store, found->dataset.id, found->txn,
-			      out_view, &cli->err);
+	return find_view_at(cli, found->dataset.id, found->txn, out_view);
+}
+
+int find_view_at(struct cli *cli, uint64_t dataset_id, uint64_t txn,
+		 struct incr_view **out_view)
+{
+	int r = incr_view_open(cli->store, dataset_id, txn, out_view,
+			       &cli->err);
+	uint64_t unknown = r == 0 ? incr_view_unknown(*out_view) : 0;
+
+	if (unknown)
+		exit_note(cli,
+			  "warning: t%" PRIu64 " is lost, and the view of "
+			  "t%" PRIu64 " is as if it had not been",
+			  unknown, txn);
+	return r;
 }
 
 static int find_number(struct cli *cli, const char *text, char letter,

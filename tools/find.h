@@ -51,6 +51,9 @@ int find_range(struct cli *cli, const char *text, const char *range,
 	       uint64_t *out_to);
 int find_view(struct cli *cli, const struct found_point *found,
 	      struct incr_view **out_view);
+/* The same by number; what is lost in it is noted. */
+int find_view_at(struct cli *cli, uint64_t dataset_id, uint64_t txn,
+		 struct incr_view **out_view);
 
 /* "t42", "b7" as an argument. */
 int find_txn_number(struct cli *cli, const char *text, uint64_t *out_number);

@@ -24,22 +24,33 @@ static json_t *finding_json(const struct incr_finding *finding)
 	else
 		out_put(json, "path", NULL);
 	out_put(json, "message", out_text(finding->message));
+	out_put(json, "given_up", json_boolean(finding->is_given_up));
 	return json;
 }
 
 static void finding_print(const struct incr_finding *finding)
 {
-	printf("%s: %s at byte %" PRIu64, finding->word,
-	       finding->file ? finding->file : "?", finding->off);
-	if (finding->dataset)
-		printf(", %s", finding->dataset);
-	if (finding->txn)
-		printf(", t%" PRIu64, finding->txn);
+	const char *separator = "";
+
+	printf("%s: ", finding->word);
+	if (finding->file) {
+		printf("%s at byte %" PRIu64, finding->file, finding->off);
+		separator = ", ";
+	}
+	if (finding->dataset) {
+		printf("%s%s", separator, finding->dataset);
+		separator = ", ";
+	}
+	if (finding->txn) {
+		printf("%st%" PRIu64, separator, finding->txn);
+		separator = ", ";
+	}
 	if (finding->path) {
-		fputs(", ", stdout);
+		fputs(separator, stdout);
 		out_quoted(finding->path, finding->path_length);
 	}
-	printf(": %s\n", finding->message ? finding->message : "damaged");
+	printf(": %s%s\n", finding->message ? finding->message : "damaged",
+	       finding->is_given_up ? ", given up" : "");
 }
 
 void finding_out(json_t *findings, struct progress *progress,

@@ -194,9 +194,36 @@ class Log:
                 return True
         return False
 
+    def is_damage(self, base, at, known):
+        """Was there something on disk where no whole record stands [15.1]?"""
+        end = base + at
+        return self.newest > end or known > end or \
+            self.find_whole(self.segments[base], at + 8, base, end + 1)
+
+    def hole(self, position):
+        """Where to go on, as a later record says, or None [7.6]."""
+        best = None
+        for base, data in sorted(self.segments.items()):
+            for at in range(64, len(data) - 63, 8):
+                if base + at <= position:
+                    continue
+                r = record_at(data, at, base, self.tag)
+                if not r or not r.is_whole or r.type != 15:
+                    continue
+                for start, to, last in read_losses(Cursor(r.payload))[0]:
+                    if start <= position < to <= r.position and \
+                            (best is None or to > best[0]):
+                        best = (to, last)
+        return best
+
+    def place(self, position):
+        base = max(b for b in self.segments if b <= position)
+        return base, (position - base) or 64
+
     def records(self):
         """All records, in order [15.1]."""
         base, at, sequence, known = 0, 64, 1, 0
+        self.has_holes = False
         while True:
             data = self.segments[base]
             if at == len(data) and at != 64 and base + at in self.segments:
@@ -204,7 +231,17 @@ class Log:
                 continue
             r = record_at(data, at, base, self.tag)
             if not r:
-                break
+                if not self.is_damage(base, at, known):
+                    break
+                # the end of a segment is the base of the next
+                hole = self.hole(base + at) or (
+                    self.hole(base) if at == 64 else None)
+                if not hole:
+                    refuse("corrupt-log", f"damage at {base + at}")
+                base, at = self.place(hole[0])
+                sequence = hole[1] + 1
+                self.has_holes = True
+                continue
             if r.is_newer:
                 refuse("newer-format", f"record at {base + at}")
             if r.sequence != sequence or (
@@ -214,10 +251,6 @@ class Log:
             known = max(known, r.durable_to)
             sequence += 1
             at += r.span
-        end = base + at
-        if self.newest > end or known > end or \
-                self.find_whole(data, at + 8, base, end + 1):
-            refuse("corrupt-log", f"damage at {end}")
 
     def read(self, position, size):
         base = max(b for b in self.segments if b <= position)
@@ -444,18 +477,39 @@ def read_build(c):
     return b
 
 
+def read_losses(c):
+    """Stretches, manifests and files that are given up [7.6]."""
+    c.zigzag()
+    for _ in range(5):
+        c.varint()
+    ranges = [(c.varint(), c.varint(), c.varint()) for _ in range(c.varint())]
+    last = 0
+    for start, to, sequence in ranges:
+        c.check(last <= start < to < 1 << 63 and start % 8 == 0 and
+                to % 8 == 0 and sequence)
+        last = to
+    manifests = [c.varint() for _ in range(c.varint())]
+    files = [(c.varint(), c.string()) for _ in range(c.varint())]
+    c.check(all(manifests) and all(txn for txn, _ in files))
+    for _, path in files:
+        check_path(c, path)
+    c.end()
+    return ranges, manifests, files
+
+
 class Facts:
     """What the log amounts to."""
 
     def __init__(self, log):
         self.datasets, self.branches, self.txns = {}, {}, {}
         self.builds, self.schemas = {}, []
+        self.log, self.given_up = log, set()
         apply = {2: self.dataset_created, 3: self.dataset_renamed,
                  4: self.dataset_deleted, 5: self.dataset_meta,
                  6: self.branch_created, 7: self.branch_deleted,
                  8: self.branch_reset, 9: self.txn_opened,
                  10: self.txn_aborted, 11: self.commit, 12: self.schema,
-                 13: self.build, 14: self.build}
+                 13: self.build, 14: self.build, 15: self.losses}
         for r in log.records():
             if r.type == 1:
                 continue
@@ -466,12 +520,93 @@ class Facts:
             apply[r.type](c)
             c.end()
 
-    def find(self, c, things, number):
-        c.check(number in things, "it names what does not exist")
-        return things[number]
+    def excuse(self, c, why):
+        """Facts may lean on what is lost [7.6]."""
+        c.check(self.log.has_holes, why)
+
+    def known(self, c, things, number):
+        if number not in things:
+            self.excuse(c, "it names what does not exist")
+        return things.get(number)
+
+    def lost_name(self, what, number, taken):
+        names = [f"lost-{what}-{number}".encode()]
+        while names[-1] in taken:
+            names.append(names[0] + f"-{len(names)}".encode())
+        return names[-1]
+
+    def dataset_names(self):
+        return {d["name"]: d for d in self.datasets.values()
+                if not d["is_deleted"]}
+
+    def branch_names(self, dataset_id):
+        return {b["name"]: b for b in self.branches.values()
+                if b["dataset_id"] == dataset_id and not b["is_deleted"]}
+
+    def free_name(self, c, what, names, name, number):
+        other = names.get(name)
+        if other and other["id"] != number:
+            self.excuse(c, "the name is in use")
+            other["name"] = self.lost_name(what, other["id"], names)
+
+    def branch_of(self, c, t):
+        """The branch of a transaction, made when what made it is lost."""
+        b = self.known(c, self.branches, t["branch_id"])
+        if b:
+            return b
+        if t["dataset_id"] not in self.datasets:
+            self.datasets[t["dataset_id"]] = {
+                "id": t["dataset_id"], "description": b"", "meta": [],
+                "created": 0, "user": b"", "is_deleted": False,
+                "name": self.lost_name("dataset", t["dataset_id"],
+                                       self.dataset_names())}
+        taken = self.branch_names(t["dataset_id"])
+        name = self.lost_name("branch", t["branch_id"], taken) \
+            if b"main" in taken else b"main"
+        b = {"id": t["branch_id"], "dataset_id": t["dataset_id"],
+             "line": t["line"], "name": name, "parent": b"", "head": 0,
+             "open": 0, "is_deleted": False}
+        self.branches[b["id"]] = b
+        return b
+
+    def lose(self, t):
+        t["status"] = "LOST"
+        self.txns[t["number"]] = t
+
+    def gap(self, c, t, b):
+        """The branch has come to the parent by what is lost."""
+        self.excuse(c, "its parent is not the head of its branch")
+        parent = self.txns.get(t["parent"])
+        start = t["parent"] if t["type"] == 1 or \
+            t["view_start"] > t["parent"] else t["view_start"]
+        if t["parent"] and not parent:
+            self.lose({**t, "number": t["parent"], "type": 3,
+                       "parent": b["head"] if b["head"] < t["parent"] else 0,
+                       "view_start": start, "n_files": 0, "n_removed": 0,
+                       "size": 0, "view_files": 0, "view_size": 0, "build": 0,
+                       "origin": b"", "user": b"", "message": b"", "meta": [],
+                       "opened": 0, "closed": 0})
+        elif parent and parent["status"] == "OPEN":
+            parent["view_start"] = start
+            self.lose(parent)
+            self.close(b, t["parent"])
+        elif parent:
+            c.check(parent["status"] != "ABORTED")
+        b["head"], b["line"] = t["parent"], t["line"]
+
+    def lose_open(self, b):
+        if b["open"] and self.log.has_holes:
+            t = self.txns[b["open"]]
+            t["view_start"] = t["number"]
+            self.lose(t)
+            b["open"] = 0
+
+    def losses(self, c):
+        self.given_up.update(read_losses(c)[1])
 
     def dataset_created(self, c):
         d = read_dataset(c)
+        self.free_name(c, "dataset", self.dataset_names(), d["name"], d["id"])
         self.datasets[d["id"]] = d
         self.branches[d["branch_id"]] = {
             "id": d["branch_id"], "dataset_id": d["id"], "line": d["line"],
@@ -479,23 +614,35 @@ class Facts:
             "is_deleted": False}
 
     def dataset_renamed(self, c):
-        d = self.find(c, self.datasets, c.varint())
-        d["name"] = c.string()
-        check_name(c, d["name"])
+        number, name = c.varint(), c.string()
+        check_name(c, name)
+        d = self.known(c, self.datasets, number)
+        if d:
+            self.free_name(c, "dataset", self.dataset_names(), name, number)
+            d["name"] = name
 
     def dataset_deleted(self, c):
-        self.find(c, self.datasets, c.varint())["is_deleted"] = True
+        d = self.known(c, self.datasets, c.varint())
+        if d:
+            d["is_deleted"] = True
 
     def dataset_meta(self, c):
-        d = self.find(c, self.datasets, c.varint())
-        d["meta"] = pairs_of(c.string())
+        d, meta = self.known(c, self.datasets, c.varint()), c.string()
+        if d:
+            d["meta"] = pairs_of(meta)
 
     def branch_created(self, c):
-        b = read_branch(c)
+        self.make_branch(c, read_branch(c))
+
+    def make_branch(self, c, b):
+        self.free_name(c, "branch", self.branch_names(b["dataset_id"]),
+                       b["name"], b["id"])
         self.branches[b["id"]] = b
 
     def branch_deleted(self, c):
-        gone = self.find(c, self.branches, c.varint())
+        gone = self.known(c, self.branches, c.varint())
+        if not gone:
+            return
         gone["is_deleted"] = True
         for b in self.branches.values():
             if (b["dataset_id"] == gone["dataset_id"] and
@@ -503,39 +650,45 @@ class Facts:
                 b["parent"] = gone["parent"]
 
     def branch_reset(self, c):
-        b = self.find(c, self.branches, c.varint())
-        b["line"], parent_line = c.varint(), c.varint()
-        b["head"] = c.varint()
+        b = self.known(c, self.branches, c.varint())
+        line, parent_line, head = c.varint(), c.varint(), c.varint()
         c.zigzag()
-        c.check(b["head"] and 0 < parent_line < b["line"])
+        c.check(head and 0 < parent_line < line)
+        if b:
+            b["line"], b["head"] = line, head
 
     def txn_opened(self, c):
         t = read_txn(c)
         t["status"] = "OPEN"
+        b = self.branch_of(c, t)
+        self.lose_open(b)
         self.txns[t["number"]] = t
-        self.find(c, self.branches, t["branch_id"])["open"] = t["number"]
+        b["open"] = t["number"]
 
     def close(self, branch, number):
         if branch["open"] == number:
             branch["open"] = 0
 
     def txn_aborted(self, c):
-        t = self.find(c, self.txns, c.varint())
-        c.check(t["status"] == "OPEN")
-        t["status"], t["closed"] = "ABORTED", c.zigzag()
-        self.close(self.branches[t["branch_id"]], t["number"])
+        t, closed = self.txns.get(c.varint()), c.zigzag()
+        if not t or t["status"] != "OPEN":
+            return self.excuse(c, "it is not open")
+        t["status"], t["closed"] = "ABORTED", closed
+        return self.close(self.branches[t["branch_id"]], t["number"])
 
     def commit(self, c):
         head = Cursor(c.bytes(c.u32()))
         frames_position = self.position + 64 + 4 + len(head.data)
         for _ in range(head.varint()):
-            b = read_branch(head)
-            self.branches[b["id"]] = b
+            self.make_branch(head, read_branch(head))
         for _ in range(head.varint()):
             t = read_txn(head)
-            b = self.find(head, self.branches, t["branch_id"])
-            head.check(t["parent"] == b["head"] and t["line"] == b["line"] and
-                       t["dataset_id"] == b["dataset_id"])
+            b = self.branch_of(head, t)
+            head.check(t["dataset_id"] == b["dataset_id"])
+            if t["parent"] != b["head"] or t["line"] != b["line"]:
+                self.gap(head, t, b)
+            if b["open"] != t["number"]:
+                self.lose_open(b)
             t["status"] = "COMMITTED"
             t["frames_position"] = frames_position + t["frames_off"]
             self.txns[t["number"]] = t
@@ -582,13 +735,18 @@ class Facts:
             path.append(t)
             if t["type"] == 1 and not t["manifest_kind"] & 2:
                 break
+        is_whole = True
         for t in reversed(path):
+            if t["status"] == "LOST":
+                is_whole = False
+                continue
             for entry in content.manifest(t):
                 if entry[0] == 1:
                     files[entry[1]] = (entry, max(t["number"], start))
                 else:
                     files.pop(entry[1], None)
-        if (len(files) != self.txns[head]["view_files"] or
+        if is_whole and (
+                len(files) != self.txns[head]["view_files"] or
                 sum(e[5][1] for e, _ in files.values()) !=
                 self.txns[head]["view_size"]):
             refuse("bad-fact", f"the totals of t{head} are wrong")
