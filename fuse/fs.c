@@ -7,6 +7,7 @@
 #include "fs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,37 @@ void fs_reply_error(struct incr_mount *m, fuse_req_t req, int code,
 	if (reply == EIO)
 		fs_log(m, "%s: %s: %s", err->word, err->message, err->thing);
 	(void)fuse_reply_err(req, reply);
+}
+
+void fs_reply_unreadable(struct incr_mount *m, fuse_req_t req,
+			 const struct incr_node *file, int code,
+			 const struct incr_error *err)
+{
+	char name[256];
+	size_t n = file->path_length;
+	bool is_cut = n >= sizeof(name);
+
+	/* the kernel asks again, for pieces of it */
+	if (code != INCR_E_CORRUPT ||
+	    __atomic_exchange_n(&m->told_damage, file->stable_id,
+				__ATOMIC_RELAXED) == file->stable_id) {
+		if (code != INCR_E_CORRUPT)
+			fs_reply_error(m, req, code, err);
+		else
+			(void)fuse_reply_err(req, EIO);
+		return;
+	}
+	if (is_cut)
+		n = sizeof(name) - 1;
+	/* one line, whatever the name holds */
+	for (size_t i = 0; i < n; i++)
+		name[i] = (unsigned char)file->path[i] < 0x20 ? '?' :
+								file->path[i];
+	name[n] = '\0';
+	fs_log(m, "%s: %s%s of t%" PRIu64 ": %s at byte %" PRIu64 ": %s",
+	       err->word, name, is_cut ? "..." : "", file->txn, err->thing,
+	       err->off, err->message);
+	(void)fuse_reply_err(req, EIO);
 }
 
 struct timespec fs_timespec(int64_t ns)

@@ -38,6 +38,7 @@ struct incr_mount {
 	struct view_slots slots;
 	struct dir_cache dirs;
 	struct push push;
+	uint64_t told_damage; /* atomic: stable id of the file last told of */
 	pthread_mutex_t store_lock; /* guards @store in a browser */
 	struct watch watch; /* of @store, in a live browser */
 };
@@ -52,6 +53,11 @@ void fs_log(const struct incr_mount *m, const char *format, ...)
 /* Answer with the errno of a library error; what is damaged goes to the log. */
 void fs_reply_error(struct incr_mount *m, fuse_req_t req, int code,
 		    const struct incr_error *err);
+
+/* The same for the bytes of a file; one line, however often it is tried. */
+void fs_reply_unreadable(struct incr_mount *m, fuse_req_t req,
+			 const struct incr_node *file, int code,
+			 const struct incr_error *err);
 
 /* Attributes of a read-only directory, link or file of the mount. */
 void fs_fill_stat(const struct incr_mount *m, struct stat *st, uint64_t ino,

@@ -205,7 +205,7 @@ static void reply_bytes(struct incr_mount *m, fuse_req_t req,
 	if (r == 0)
 		(void)fuse_reply_buf(req, data, size);
 	else
-		fs_reply_error(m, req, r, &err);
+		fs_reply_unreadable(m, req, node, r, &err);
 	incr_error_release(&err);
 }
 
@@ -230,10 +230,12 @@ void view_fs_read(struct incr_mount *m, fuse_req_t req, struct view_slot *slot,
 			view_slot_put(m, slot, 1);
 		} else if (r > 0) {
 			reply_bytes(m, req, slot, &node, rr);
+		} else {
+			fs_reply_unreadable(m, req, &node, r, &err);
 		}
-	}
-	if (r < 0)
+	} else {
 		fs_reply_error(m, req, r, &err);
+	}
 	incr_node_release(&node);
 	incr_error_release(&err);
 }
