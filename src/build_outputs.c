@@ -321,6 +321,8 @@ static int append(struct committing *c, struct incr_error *err)
 	info->status = INCR_BUILD_COMMITTED;
 	info->exit_code = c->options->exit_code;
 	info->ended_ns = store_now(c->b->st);
+	if (c->options->recording)
+		c->options->recording(c->options->recording_closure);
 	r = commit_append(c->b->st, &request, err);
 	if (r < 0) {
 		info->status = INCR_BUILD_OPEN;

@@ -821,6 +821,12 @@ struct incr_commit_build_options {
 	bool skips_special;
 	incr_progress_fn progress;
 	void *progress_closure;
+	/*
+	 * Called when all is ready, before the record is written: from here on
+	 * ending the process takes nothing back.  NULL: none.
+	 */
+	void (*recording)(void *closure);
+	void *recording_closure;
 };
 /*
  * Seal staging, read it once, and commit all outputs in one record.  A marker

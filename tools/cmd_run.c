@@ -10,6 +10,7 @@
 #include "find.h"
 #include "json_plan.h"
 #include "out.h"
+#include "run_child.h"
 #include "run_once.h"
 #include "scratch.h"
 #include "transform_args.h"
@@ -207,6 +208,8 @@ static int run_all(struct cli *cli, const struct run_options *o,
 		*outcome = next;
 		if (is_last)
 			return r;
+		if (outcome->holds_signals)
+			run_signals_restore(&outcome->mask);
 		settings->plan.forces_snapshot = false; /* this one time */
 	}
 }

@@ -123,6 +123,15 @@ static int run_on_views(struct cli *cli, const struct run_settings *settings,
 	return r;
 }
 
+/* Who asks us to end now is told what was committed first. */
+static void hold_signals(void *closure)
+{
+	struct run_outcome *outcome = closure;
+
+	run_signals_block(&outcome->mask);
+	outcome->holds_signals = true;
+}
+
 static int commit(struct cli *cli, const struct run_settings *settings,
 		  struct incr_build *b, int exit_code,
 		  struct run_outcome *outcome)
@@ -134,6 +143,8 @@ static int commit(struct cli *cli, const struct run_settings *settings,
 		.skips_special = settings->build.skips_special,
 		.progress = progress_draw,
 		.progress_closure = &progress,
+		.recording = hold_signals,
+		.recording_closure = outcome,
 	};
 	int r;
 

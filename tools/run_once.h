@@ -8,6 +8,7 @@
 #include "incr.h"
 #include "mount.h"
 
+#include <signal.h>
 #include <stdbool.h>
 
 struct run_settings {
@@ -27,6 +28,8 @@ struct run_outcome {
 	struct incr_build_info info;
 	bool is_fresh; /* there was nothing to do */
 	bool has_committed; /* at least one output */
+	bool holds_signals; /* those that ask to end are blocked since: */
+	sigset_t mask; /* the one before */
 };
 void run_outcome_release(struct run_outcome *outcome);
 
