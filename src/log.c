@@ -92,18 +92,31 @@ static int read_header(struct log *log, int fd, uint64_t base,
 	return r;
 }
 
-/* A descriptor or -errno. */
+static int open_for(struct log *log, const char *name, int flags)
+{
+	int fd;
+
+	do
+		fd = log->io->open_at(log->io, log->store_dirfd, name, flags,
+				      0);
+	while (fd == -EINTR);
+	return fd;
+}
+
+/* A descriptor or -errno.  A segment that may only be read makes a log for reading. */
 static int open_segment_file(struct log *log, uint64_t base)
 {
 	char name[LOG_NAME_SIZE];
 	int fd;
 
 	log_segment_name(base, name);
-	do
-		fd = log->io->open_at(log->io, log->store_dirfd, name,
-				      log->is_writable ? O_RDWR : O_RDONLY, 0);
-	while (fd == -EINTR);
-	return fd;
+	if (!log->is_writable)
+		return open_for(log, name, O_RDONLY);
+	fd = open_for(log, name, O_RDWR);
+	if (fd != -EACCES && fd != -EPERM && fd != -EROFS)
+		return fd;
+	log->is_writable = false;
+	return open_for(log, name, O_RDONLY);
 }
 
 /* Close the descriptor used longest ago, if there are too many. */
@@ -574,6 +587,11 @@ uint64_t log_begin(const struct log *log)
 {
 	(void)log;
 	return LOG_BEGIN;
+}
+
+bool log_is_writable(const struct log *log)
+{
+	return log->is_writable;
 }
 
 uint64_t log_durable_to(const struct log *log)

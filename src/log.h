@@ -53,6 +53,8 @@ int log_create(const struct log_options *options, struct incr_error *err);
 int log_open(const struct log_options *options, struct log **out_log,
 	     struct incr_error *err);
 void log_close(struct log *log);
+/* False also when its newest segment may only be read. */
+bool log_is_writable(const struct log *log);
 
 /*
  * Read the record at @position.  Returns 0, 1 at the end of the log (nothing

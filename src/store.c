@@ -125,6 +125,9 @@ static int open_parts(struct incr_store *st,
 	r = log_open(&log_options, &st->log, err);
 	if (r < 0)
 		return r;
+	if (!log_is_writable(st->log))
+		st->is_readonly = true;
+	index_options.is_writable = !st->is_readonly;
 	st->blocks = block_cache_new(options->block_cache_size ?
 					     options->block_cache_size :
 					     BLOCK_CACHE_DEFAULT);

@@ -128,6 +128,11 @@ mount -o remount,rw disk
 if as_nobody --version >/dev/null 2>&1; then
 	reads as_nobody "another user"
 	writes as_nobody "another user"
+	# the permissions of its files may differ
+	chmod a+rw "$INCR_STORE/lock"
+	reads as_nobody "another user, who may write the lock file alone"
+	writes as_nobody "another user, who may write the lock file alone"
+	chmod go-w "$INCR_STORE/lock"
 else
 	skip "another user" "setpriv cannot be one"
 fi
