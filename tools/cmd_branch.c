@@ -103,6 +103,14 @@ static int delete (struct cli *cli, const struct branch_options *o,
 	int r;
 
 	r = incr_branch_find(cli->store, dataset->id, name, &info, &cli->err);
+	if (r == 0 && strcmp(name, "main") == 0) {
+		r = fail_usage(&cli->err, name,
+			       "it is the branch that everything uses unless "
+			       "told otherwise");
+		fail_hint(&cli->err,
+			  "incrctl dataset delete %s deletes all of it",
+			  dataset->name);
+	}
 	if (r < 0)
 		return r;
 	r = confirm(cli, &o->confirm, "delete the branch %s:%s: %s",

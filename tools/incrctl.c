@@ -135,13 +135,28 @@ static int find_verb(struct cli *cli, int argc, char **argv, int *at,
 	}
 }
 
+/* The first argument that is missing, by its name in the synopsis. */
+static int fail_missing(struct cli *cli, const struct verb *verb)
+{
+	const char *word = verb->synopsis;
+	int length;
+
+	for (size_t i = 0; i < cli->n_args; i++)
+		word += strcspn(word, " ") + 1;
+	length = (int)strcspn(word, "[ \n");
+	if (length > 3 && strncmp(word + length - 3, "...", 3) == 0)
+		length -= 3;
+	return fail_usage(&cli->err, verb->name, "%.*s is missing", length,
+			  word);
+}
+
 static int check_args(struct cli *cli)
 {
 	const struct verb *verb = cli->verb;
 	int r;
 
 	if (cli->n_args < verb->min_args)
-		r = fail_usage(&cli->err, verb->name, "an argument is missing");
+		r = fail_missing(cli, verb);
 	else if (verb->max_args != CLI_ANY && cli->n_args > verb->max_args)
 		r = fail_usage(&cli->err, cli->args[verb->max_args],
 			       verb->takes_command ?

@@ -92,6 +92,10 @@ t_out "it went back" f1 "$INCRCTL" ls a/x:dev
 t_exit 3 "reset to what is not there" "$INCRCTL" branch a/x reset dev t999
 t_exit 2 "delete of a branch needs --yes" "$INCRCTL" branch a/x delete dev
 t "delete of a branch" "$INCRCTL" branch a/x delete dev --yes
+t_exit 2 "main is not deleted" "$INCRCTL" branch a/x delete main --yes
+t_grep "and the message says why" "unless told otherwise" "$INCRCTL" branch a/x delete main --yes
+t_grep "a missing argument is named" "NEW is missing" \
+	"$INCRCTL" dataset rename a/x
 t_exit 3 "it is gone" "$INCRCTL" ls a/x:dev
 t_exit 2 "an unknown form" "$INCRCTL" branch a/x frobnicate
 t_exit 2 "a form without its argument" "$INCRCTL" branch a/x create
