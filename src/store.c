@@ -445,3 +445,28 @@ int store_manifest(struct incr_store *st, const struct state_txn *txn,
 				 "its log record does not hold it");
 	return r;
 }
+
+int store_try_manifest(struct incr_store *st, uint64_t txn,
+		       struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct incr_error why = INCR_ERROR_INIT;
+	const struct manifest_entry *e;
+	struct manifest_source m;
+	struct state_txn t;
+	int r = store_find_txn(st, txn, &storage, &t, err);
+
+	if (r < 0)
+		return r;
+	r = store_manifest(st, &t, &m, &why);
+	if (r == 0) {
+		do
+			r = manifest_reader_next(m.entries, &e, &why);
+		while (r == 0);
+		manifest_source_release(&m);
+	}
+	if (r != INCR_E_CORRUPT)
+		return r < 0 ? incr_fail_with(err, r, &why) : 0;
+	incr_error_release(&why);
+	return 1;
+}

@@ -123,5 +123,8 @@ int store_find_free_branch(struct incr_store *st, uint64_t dataset_id,
 /* The manifest of a committed transaction, read from its log record. */
 int store_manifest(struct incr_store *st, const struct state_txn *txn,
 		   struct manifest_source *out, struct incr_error *err);
+/* Can all of it be read?  0: yes, 1: it is damaged. */
+int store_try_manifest(struct incr_store *st, uint64_t txn,
+		       struct incr_error *err);
 
 #endif

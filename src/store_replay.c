@@ -32,6 +32,35 @@ static void flush_midway(struct incr_store *st)
  * What a repair has given up must not be in the index: one that was made before
  * has to forget it.  Bytes that were put back since count again.
  */
+static int check_range(struct incr_store *st, const struct lost_range *range,
+		       struct incr_error *err)
+{
+	struct log_record there;
+	uint64_t next;
+	int r = state_find_hole(st->index, range->from, range->to, err);
+
+	if (r <= 0)
+		return r;
+	r = log_read(st->log, range->from, &there, &next, err);
+	return r == 0 && there.hole.to ? 1 : r;
+}
+
+static int check_manifest(struct incr_store *st, uint64_t txn,
+			  struct incr_error *err)
+{
+	_cleanup_buf_ struct buf storage = BUF_INIT;
+	struct state_txn t;
+	uint64_t unknown;
+	int r = state_unknown(st->index, txn, &unknown, err);
+
+	if (r <= 0)
+		return r;
+	r = state_txn(st->index, txn, &storage, &t, err);
+	if (r || t.status != INCR_COMMITTED)
+		return r < 0 ? r : 0;
+	return store_try_manifest(st, txn, err);
+}
+
 static int check_lost(struct incr_store *st, const struct log_record *record,
 		      struct incr_error *err)
 {
@@ -42,23 +71,16 @@ static int check_lost(struct incr_store *st, const struct log_record *record,
 	/* what is wrong with it, applying it says */
 	if (r < 0)
 		return r == INCR_E_NOMEM ? incr_fail_nomem(err) : 0;
-	for (size_t i = 0; r >= 0 && i < fact.n_ranges; i++) {
-		const struct lost_range *range = &fact.ranges[i];
-		struct log_record there;
-		uint64_t next;
-
-		r = state_find_hole(st->index, range->from, range->to, err);
-		if (r != 1)
-			continue;
-		r = log_read(st->log, range->from, &there, &next, err);
-		if (r == 0 && there.hole.to) {
-			index_note_damage(st->index);
-			r = incr_fail(err, INCR_E_CORRUPT, "damaged-table",
-				      NULL, "it holds records that are lost");
-		}
-	}
+	for (size_t i = 0; r == 0 && i < fact.n_ranges; i++)
+		r = check_range(st, &fact.ranges[i], err);
+	for (size_t i = 0; r == 0 && i < fact.n_manifests; i++)
+		r = check_manifest(st, fact.manifests[i], err);
 	fact_lost_release(&fact);
-	return r < 0 ? r : 0;
+	if (r <= 0)
+		return r;
+	index_note_damage(st->index);
+	return incr_fail(err, INCR_E_CORRUPT, "damaged-table", NULL,
+			 "it holds what is lost");
 }
 
 /* Read the record at @position, ready to be applied. */

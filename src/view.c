@@ -58,32 +58,6 @@ uint64_t incr_view_unknown(const struct incr_view *v)
 	return v->unknown;
 }
 
-/* Can all of a transaction's manifest be read?  0: yes, 1: no. */
-static int read_manifest(struct incr_store *st, uint64_t txn,
-			 struct incr_error *err)
-{
-	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct incr_error why = INCR_ERROR_INIT;
-	const struct manifest_entry *e;
-	struct manifest_source m;
-	struct state_txn t;
-	int r = store_find_txn(st, txn, &storage, &t, err);
-
-	if (r < 0)
-		return r;
-	r = store_manifest(st, &t, &m, &why);
-	if (r == 0) {
-		do
-			r = manifest_reader_next(m.entries, &e, &why);
-		while (r == 0);
-		manifest_source_release(&m);
-	}
-	if (r != INCR_E_CORRUPT)
-		return r < 0 ? incr_fail_with(err, r, &why) : 0;
-	incr_error_release(&why);
-	return 1;
-}
-
 /*
  * A view that holds a transaction whose manifest cannot be read is not shown,
  * unless a repair has given that up: it would be short of files, or show old
@@ -104,7 +78,7 @@ static int check_known(struct incr_store *st, struct incr_view *v,
 		v->unknown = unknown;
 	if (r <= 0)
 		return r;
-	r = read_manifest(st, unknown, err);
+	r = store_try_manifest(st, unknown, err);
 	if (r == 0) {
 		r = store_rebuild(st, err);
 		return r < 0 ? r : 1;

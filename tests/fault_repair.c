@@ -281,6 +281,24 @@ static const char *check_verify(struct sim *sim, const struct damage *d,
 
 /* ---- after a repair ---- */
 
+/* Is something that the view of @number is made of not known? */
+static bool is_incomplete(const struct world *w, const struct lost *l,
+			  uint64_t number)
+{
+	char manifest[64];
+
+	while (number) {
+		const struct world_txn *t = txn_of(w, number);
+
+		(void)snprintf(manifest, sizeof(manifest),
+			       "t%" PRIu64 " manifest", number);
+		if (l->records[t->record] || names_have(&l->files, manifest))
+			return true;
+		number = t->is_whole ? 0 : t->parent;
+	}
+	return false;
+}
+
 /* Every transaction and file that was not lost, from the log alone. */
 static const char *check_kept(struct incr_store *st, const struct world *w,
 			      const struct lost *l)
@@ -309,6 +327,11 @@ static const char *check_kept(struct incr_store *st, const struct world *w,
 			continue;
 		if (incr_view_open(st, 1, f->txn, &view, NULL) < 0)
 			return "the view of an intact transaction is gone";
+		if ((incr_view_unknown(view) != 0) !=
+		    is_incomplete(w, l, f->txn)) {
+			incr_view_unref(view);
+			return "a view does not say what it lacks";
+		}
 		r = incr_view_find(view, f->path, strlen(f->path), &node, NULL);
 		incr_view_unref(view);
 		if (r || node.txn != f->txn ||

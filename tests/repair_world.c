@@ -101,7 +101,12 @@ static void note_manifest(struct world *w, struct incr_store *st,
 	static uint8_t data[1 << 20];
 	size_t n;
 
-	*to = (struct world_txn){ .number = t->number, .record = record };
+	*to = (struct world_txn){
+		.number = t->number,
+		.record = record,
+		.parent = t->parent,
+		.is_whole = t->type == INCR_SNAPSHOT && !t->is_relative,
+	};
 	to->has_pack = t->manifest_kind == FACT_MANIFEST_PACK;
 	if (!to->has_pack)
 		return;

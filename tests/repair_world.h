@@ -25,6 +25,8 @@ struct world_file {
 struct world_txn {
 	uint64_t number; /* committed */
 	size_t record; /* that commits it */
+	uint64_t parent; /* 0: none */
+	bool is_whole; /* a SNAPSHOT that takes nothing over */
 	bool has_pack; /* its manifest stands in one: */
 	struct content manifest; /* owned */
 	uint8_t manifest_hash[INCR_HASH_SIZE];
