@@ -66,6 +66,22 @@ static void test_decide__reason__names_input_path_and_transaction(void)
 	decide_result_release(&result);
 }
 
+static void test_decide__transaction_lost__reads_everything(void)
+{
+	struct world w;
+
+	world_fill("S{x} | A{n}", NONE, &w);
+	w.inputs[0].lost_txn = 2;
+	world_check(&w, 'N', "transaction-lost");
+	/* a view that starts behind it has nothing of it */
+	w.inputs[0].view_start = 2;
+	world_check(&w, 'N', "input-snapshot");
+
+	world_fill("S{x} | A{n}", NONE, &w);
+	w.outputs[0].lost_txn = 7;
+	world_check(&w, 'N', "transaction-lost");
+}
+
 static void test_decide__row12_flags__leave_the_other_reason(void)
 {
 	struct world w;
@@ -356,6 +372,7 @@ static const struct testing_test tests[] = {
 	TEST(test_decide__several_inputs__every_reason_in_order),
 	TEST(test_decide__R91_one_bad_input__all_snapshot),
 	TEST(test_decide__reason__names_input_path_and_transaction),
+	TEST(test_decide__transaction_lost__reads_everything),
 	TEST(test_decide__row12_flags__leave_the_other_reason),
 	TEST(test_decide__fresh__only_when_all_is_the_same),
 	TEST(test_decide__R35_not_in_view__cured_by_new_output_view),

@@ -6,6 +6,15 @@
 #include "build_record.h"
 #include "commit_record.h"
 #include "fact.h"
+#include "lost.h"
+
+static void try_lost(const uint8_t *data, size_t size)
+{
+	struct fact_lost fact;
+
+	if (fact_decode_lost(data, size, &fact) == 0)
+		fact_lost_release(&fact);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -60,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size)
 		return 0;
 	c = cursor_over(data + 1, size - 1);
-	switch (data[0] % 9) {
+	switch (data[0] % 10) {
 	case 0:
 		(void)fact_decode_dataset(&c, &out.dataset);
 		break;
@@ -85,8 +94,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 7:
 		try_build(data + 1, size - 1);
 		break;
-	default:
+	case 8:
 		try_pairs(data + 1, size - 1);
+		break;
+	default:
+		try_lost(data + 1, size - 1);
 	}
 	return 0;
 }

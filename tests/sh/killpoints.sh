@@ -256,4 +256,18 @@ done
 echo "killed $n_all times"
 t_out "nothing stays mounted" "" mounts_below
 
+# ---- told to end, when the commit is recorded ----
+
+fresh_store
+mkdir ending
+for i in 1 2 3; do echo "$i" >"ending/$i"; done
+"$INCRCTL" dataset create in out >/dev/null
+"$INCRCTL" commit in ending -q
+# shellcheck disable=SC2016  # of the command
+t_exit 0 "a run that is told to end when it has committed says that it has" \
+	strace -qq -o /dev/null -e trace=unlinkat -e inject=unlinkat:signal=SIGTERM:when=2+ \
+	"$INCRCTL" run ending -i in=in -o out=out -- \
+	sh -c 'cp "$INCR_ADDED_IN"/* "$INCR_OUT_OUT"'
+t_grep "and has" "3 files" "$INCRCTL" log out
+
 done_testing
