@@ -150,60 +150,42 @@ static int begin_segment(struct log *log, struct segment *segment,
 	return r;
 }
 
-/* Are all bytes from @off to the end of the file zeros? */
-static int is_blank(struct log *log, struct segment *segment, uint64_t off,
-		    bool *out_is_blank, struct incr_error *err)
-{
-	uint8_t bytes[4096];
-	char name[LOG_NAME_SIZE];
-	bool is_zero = true;
-	size_t n = sizeof(bytes);
-
-	log_segment_name(segment->base, name);
-	while (is_zero && n == sizeof(bytes)) {
-		int r = io_read_upto(log->io, segment->fd, bytes, sizeof(bytes),
-				     off, &n, name, err);
-
-		if (r < 0)
-			return r;
-		is_zero = log_is_blank(bytes, n);
-		off += n;
-	}
-	*out_is_blank = is_zero;
-	return 0;
-}
-
 /*
  * What the segment's file has beyond @position: *out_torn bytes of a torn tail,
- * or zeros, or nothing; log->blank_to tells of those.
+ * or zeros, or nothing; log->blank_to tells of those.  The file is read, and
+ * not asked for its size: after a stat, kernels give the next write a time of
+ * its own, and the sync has an inode to write again.
  */
 static int tail_size(struct log *log, struct segment *segment,
 		     uint64_t position, uint64_t *out_torn,
 		     struct incr_error *err)
 {
-	bool is_zero;
-	uint64_t size;
-	struct io_stat st;
+	uint8_t bytes[RECORD_ALIGN + 4096];
+	uint64_t off = position - segment->base - RECORD_ALIGN, end;
+	size_t n, skip = RECORD_ALIGN; /* what must stand before */
 	char name[LOG_NAME_SIZE];
-	int r = log->io->stat_at(log->io, segment->fd, "", &st);
+	bool is_blank = true;
 
 	log_segment_name(segment->base, name);
-	if (r < 0)
-		return incr_fail_errno(err, r, name, "cannot stat");
-	if (st.size < position - segment->base)
-		return incr_fail(err, INCR_E_INVALID, NULL, name,
-				 "log position %" PRIu64 " is beyond its end",
-				 position);
+	do {
+		int r = io_read_upto(log->io, segment->fd, bytes, sizeof(bytes),
+				     off, &n, name, err);
 
-	size = st.size - (position - segment->base);
-	is_zero = true;
-	r = size ? is_blank(log, segment, position - segment->base, &is_zero,
-			    err) :
-		   0;
-	if (r < 0)
-		return r;
-	log->blank_to = is_zero ? position + size : position;
-	*out_torn = is_zero ? 0 : size;
+		if (r < 0)
+			return r;
+		if (n < skip)
+			return incr_fail(err, INCR_E_INVALID, NULL, name,
+					 "log position %" PRIu64
+					 " is beyond its end",
+					 position);
+		is_blank = is_blank && log_is_blank(bytes + skip, n - skip);
+		off += n;
+		skip = 0;
+	} while (n == sizeof(bytes));
+
+	end = segment->base + off;
+	log->blank_to = is_blank ? end : position;
+	*out_torn = is_blank ? 0 : end - position;
 	return 0;
 }
 
