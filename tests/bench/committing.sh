@@ -83,6 +83,23 @@ loop_library() {
 	timed "$BENCH_BIN/store_loop" small "$work/store" data "$n_loop"
 }
 
+# Samples of its own, beside those of loop_writers.
+loop_one() {
+	loop_library
+}
+
+# As many commits, by writers at once, each into a dataset of its own.
+n_writers=8
+loop_writers() {
+	new_store "$work/store"
+	settle
+	timed sh -c 'for i in $(seq "$4"); do
+		"$1" small "$2" "data$i" $(($3 / $4)) & pids="$pids $!"
+	done
+	for pid in $pids; do wait "$pid" || exit 1; done' - \
+		"$BENCH_BIN/store_loop" "$work/store" "$n_loop" "$n_writers"
+}
+
 loop_processes() {
 	new_store "$work/store"
 	settle
@@ -136,6 +153,9 @@ compare_loops() {
 		note "SQLite: skipped: no sqlite3"
 		interleave loop_library
 	fi
+	interleave loop_writers loop_one
+	row "$n_loop commits, $n_writers writers of different datasets / one" \
+		loop_writers loop_one -
 	if command -v git >/dev/null; then
 		interleave loop_processes loop_git
 		# per commit: the library loop is ten times as long
