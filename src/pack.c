@@ -1,5 +1,5 @@
 /*
- * Writing a pack.  Frames are gathered into writes of 4 MiB; one fdatasync of
+ * Writing a pack.  Few frames are gathered into writes of 4 MiB; one fdatasync of
  * the file and one fsync of packs/ at the end make it durable.  Nothing refers
  * to a pack before that, so an unfinished one is simply removed.
  *
@@ -25,6 +25,7 @@
 
 #define PACK_VERSION 1
 #define WRITE_SIZE ((size_t)4 << 20)
+#define DIRECT_SIZE ((size_t)256 << 10) /* from here on not gathered */
 #define SYNC_EVERY (UINT64_C(64) << 20) /* bytes between early syncs */
 #define N_NAME_TRIES 16
 
@@ -223,20 +224,27 @@ static int stop_syncer(struct pack_writer *w)
 	return w->sync_result;
 }
 
-static int write_pending(struct pack_writer *w, struct incr_error *err)
+/* Write at the end of the file, with nothing pending before it. */
+static int write_bytes(struct pack_writer *w, const uint8_t *bytes, size_t size,
+		       struct incr_error *err)
 {
-	int r = io_write_all(w->io, w->fd, w->pending.data, w->pending.size,
-			     w->written, w->path, err);
+	int r = io_write_all(w->io, w->fd, bytes, size, w->written, w->path,
+			     err);
 
 	if (r < 0) {
 		w->is_failed = true;
 		return r;
 	}
 	(void)pthread_mutex_lock(&w->reading);
-	w->written += w->pending.size;
+	w->written += size;
 	buf_reset(&w->pending);
 	(void)pthread_mutex_unlock(&w->reading);
 	return sync_early(w, err);
+}
+
+static int write_pending(struct pack_writer *w, struct incr_error *err)
+{
+	return write_bytes(w, w->pending.data, w->pending.size, err);
 }
 
 static int fail_dead(struct pack_writer *w, struct incr_error *err)
@@ -245,13 +253,12 @@ static int fail_dead(struct pack_writer *w, struct incr_error *err)
 			 "an earlier write or sync of this pack failed");
 }
 
-/* Bind the frames at the end of what is pending to their places. */
-static void place_frames(struct pack_writer *w, size_t size)
+/* Bind frames to their places from @off on. */
+static void place_frames(const struct pack_writer *w, uint8_t *at, size_t size,
+			 uint64_t off)
 {
-	uint8_t *at = w->pending.data + w->pending.size - size;
-	uint8_t *end = w->pending.data + w->pending.size;
-	struct frame_place place = { w->id,
-				     w->written + w->pending.size - size };
+	uint8_t *end = at + size;
+	struct frame_place place = { w->id, off };
 
 	while (end - at >= FRAME_HEADER_SIZE) {
 		uint64_t span = FRAME_HEADER_SIZE + (uint64_t)get_u32(at + 12);
@@ -264,28 +271,39 @@ static void place_frames(struct pack_writer *w, size_t size)
 	}
 }
 
-int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
+static int put_pending(struct pack_writer *w, const uint8_t *frames,
+		       size_t size, struct incr_error *err)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&w->reading);
+	r = buf_put(&w->pending, frames, size);
+	(void)pthread_mutex_unlock(&w->reading);
+	if (r < 0)
+		return incr_fail_nomem(err);
+	return w->pending.size >= WRITE_SIZE ? write_pending(w, err) : 0;
+}
+
+int pack_writer_put(struct pack_writer *w, uint8_t *frames, size_t size,
 		    uint64_t *out_off, struct incr_error *err)
 {
 	uint64_t off = w->written + w->pending.size;
-	int r;
+	int r = 0;
 
 	if (w->is_failed)
 		return fail_dead(w, err);
 
-	(void)pthread_mutex_lock(&w->reading);
-	r = buf_put(&w->pending, frames, size);
-	if (r == 0)
-		place_frames(w, size);
-	(void)pthread_mutex_unlock(&w->reading);
-	if (r < 0)
-		return incr_fail_nomem(err);
-
-	if (w->pending.size >= WRITE_SIZE) {
-		r = write_pending(w, err);
-		if (r < 0)
-			return r;
+	place_frames(w, frames, size, off);
+	if (size < DIRECT_SIZE) {
+		r = put_pending(w, frames, size, err);
+	} else {
+		if (w->pending.size > 0)
+			r = write_pending(w, err);
+		if (r == 0)
+			r = write_bytes(w, frames, size, err);
 	}
+	if (r < 0)
+		return r;
 	*out_off = off;
 	return 0;
 }

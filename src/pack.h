@@ -34,9 +34,9 @@ int pack_writer_open(const struct incr_io *io, int store_dirfd,
 		     const uint8_t uuid[16], struct pack_writer **out_writer,
 		     struct incr_error *err);
 uint64_t pack_writer_id(const struct pack_writer *w);
-/* Append encoded frames (whole frames, back to back); buffered into writes of 4 MiB.
- * *out_off: where the first byte stands in the pack. */
-int pack_writer_put(struct pack_writer *w, const void *frames, size_t size,
+/* Append encoded frames (whole frames, back to back), which are bound to their
+ * places; few at a time are buffered into writes of 4 MiB.  *out_off: where the first byte stands in the pack. */
+int pack_writer_put(struct pack_writer *w, uint8_t *frames, size_t size,
 		    uint64_t *out_off, struct incr_error *err);
 /* Bytes put so far; by any thread, while one other puts.  0 or a code; short: INCR_E_RANGE. */
 int pack_writer_read(struct pack_writer *w, uint64_t off, void *data,
