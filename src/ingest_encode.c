@@ -310,10 +310,22 @@ static void close_gaps(struct ingest_job *job)
 	}
 }
 
+/* A frame ends behind this size: so all of a job's have about the same. */
+static size_t choose_frame_size(const struct ingest_job *job)
+{
+	size_t size = 0, n;
+
+	for (size_t i = 0; i < job->n_items; i++)
+		if (!job->items[i].is_done)
+			size += (size_t)job->items[i].entry.content.size;
+	n = (size + INGEST_SHARED_FRAME - 1) / INGEST_SHARED_FRAME;
+	return n ? (size + n - 1) / n : 1;
+}
+
 static int encode_small(struct ingest_worker *w, struct ingest_job *job,
 			struct incr_error *err)
 {
-	size_t first = 0, raw_size = 0;
+	size_t first = 0, raw_size = 0, frame_size;
 	int r = 0;
 
 	for (size_t i = 0; i < job->n_items && r == 0; i++)
@@ -324,13 +336,14 @@ static int encode_small(struct ingest_worker *w, struct ingest_job *job,
 		return r;
 
 	close_gaps(job);
+	frame_size = choose_frame_size(job);
 	for (size_t i = 0; i < job->n_items; i++) {
 		const struct ingest_item *item = &job->items[i];
 		size_t size = (size_t)item->entry.content.size;
 
 		if (item->is_done)
 			continue;
-		if (raw_size + size > INGEST_SHARED_FRAME) {
+		if (raw_size >= frame_size) {
 			r = close_frame(w, job, first, i, raw_size, err);
 			if (r < 0)
 				return r;

@@ -17,13 +17,13 @@
 #define INGEST_SMALL_MAX \
 	FRAME_RAW_DEFAULT /* larger files have frames of their own */
 #define INGEST_SHARED_FRAME \
-	(4 * FRAME_RAW_DEFAULT) /* raw bytes of small files in one frame */
+	(8 *                \
+	 FRAME_RAW_DEFAULT) /* raw bytes of small files in one frame, about */
 #define INGEST_JOB_SIZE ((size_t)1 << 20) /* raw bytes of a job */
 #define INGEST_JOB_ITEMS 4096
 #define INGEST_JOB_PATHS \
 	((size_t)256 << 10) /* bytes of paths after which a job is full */
-/* Neighbouring frames of small files hold more than INGEST_SHARED_FRAME together. */
-#define INGEST_JOB_FRAMES (2 * INGEST_JOB_SIZE / FRAME_RAW_DEFAULT + 2)
+#define INGEST_JOB_FRAMES (INGEST_JOB_SIZE / FRAME_RAW_DEFAULT + 1)
 #define INGEST_LEVEL 1 /* of zstd */
 /* A file that shares frames with so many pieces is written anew. */
 #define INGEST_SHARED_EXTENTS_MAX 64

@@ -104,7 +104,7 @@ static int iter_next_block(struct table_iter *ti, struct incr_error *err)
 	uint32_t number = ti->path.data->number, pos;
 	int r;
 
-	if (number + UINT64_C(1) >= ti->table->n_blocks)
+	if (!index || number + UINT64_C(1) >= ti->table->n_blocks)
 		return iter_end(ti, 1);
 
 	pos = block_next_of_rank(index, ti->path.index_pos + 1,

@@ -188,10 +188,14 @@ static void test_fact__impossible_values__are_refused(void)
 		const char *what;
 		struct fact_txn txn;
 	} bad[] = {
-		{ "number", a_txn },	 { "parent", a_txn },
-		{ "type", a_txn },	 { "type", a_txn },
-		{ "view start", a_txn }, { "manifest kind", a_txn },
-		{ "line", a_txn },	 { "a relative DELETE", a_txn },
+		{ "number", a_txn },
+		{ "parent", a_txn },
+		{ "type", a_txn },
+		{ "type", a_txn },
+		{ "view start", a_txn },
+		{ "manifest kind", a_txn },
+		{ "line", a_txn },
+		{ "a relative DELETE", a_txn },
 		{ "relative to nothing", a_txn },
 	};
 
