@@ -192,13 +192,19 @@ int verify_data_new(struct content_reader *reader, verify_failure_fn fn,
 	return 0;
 }
 
+/* All but the state: threads that have nothing to do look at that one. */
 static void job_release(struct job *j)
 {
 	free(j->path);
 	free(j->dataset);
+	j->path = NULL;
+	j->dataset = NULL;
 	content_release(&j->entry.content);
 	incr_error_release(&j->why);
-	*j = (struct job){ 0 };
+	j->entry = (struct manifest_entry){ 0 };
+	j->why = INCR_ERROR_INIT;
+	j->size = 0;
+	j->r = 0;
 }
 
 void verify_data_free(struct verify_data *d)
@@ -342,6 +348,7 @@ static int give_oldest(struct verify_data *d, struct incr_error *err)
 	(void)pthread_mutex_lock(&d->lock);
 	while (j->state != JOB_DONE)
 		(void)pthread_cond_wait(&d->is_done, &d->lock);
+	j->state = JOB_FREE;
 	(void)pthread_mutex_unlock(&d->lock);
 	d->head = (d->head + 1) % d->n_jobs;
 	d->n_waiting--;
