@@ -5,6 +5,7 @@
 #ifndef INCR_FS_H
 #define INCR_FS_H
 
+#include "ahead.h"
 #include "fuse_api.h"
 #include "mount.h"
 #include "node.h"
@@ -39,6 +40,7 @@ struct incr_mount {
 	struct dir_cache dirs;
 	struct push push;
 	uint64_t told_damage; /* atomic: stable id of the file last told of */
+	struct ahead ahead;
 	pthread_mutex_t store_lock; /* guards @store in a browser */
 	struct watch watch; /* of @store, in a live browser */
 };

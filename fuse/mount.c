@@ -22,12 +22,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 #define MAX_READ TEXT(FS_MAX_READ)
+#define READ_AHEAD_KB "1024" /* of requests of FS_MAX_READ bytes */
 
 /* NULL without memory, which @err tells. */
 static struct incr_mount *new_mount(const struct incr_mount_options *options,
@@ -48,6 +50,7 @@ static struct incr_mount *new_mount(const struct incr_mount_options *options,
 	dir_cache_init(&m->dirs);
 	push_init(&m->push);
 	watch_init(&m->watch);
+	ahead_init(&m->ahead);
 	if (serve_init(&m->serve, options->n_threads) < 0 ||
 	    node_table_init(&m->nodes, m) < 0 ||
 	    view_slots_init(&m->slots) < 0) {
@@ -167,6 +170,25 @@ static int check_device(struct incr_error *err)
 			  "cannot open the device");
 }
 
+/*
+ * The kernel reads ahead as far as the mount's device says, 128 KiB unless
+ * somebody changes it, whatever was agreed on in the protocol.  Only root may;
+ * without it large files are read in smaller pieces.
+ */
+static void raise_read_ahead(dev_t dev)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb",
+		       major(dev), minor(dev));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	(void)!write(fd, READ_AHEAD_KB, strlen(READ_AHEAD_KB));
+	(void)close(fd);
+}
+
 static int mount_session(struct incr_mount *m, struct incr_error *err)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
@@ -188,6 +210,7 @@ static int mount_session(struct incr_mount *m, struct incr_error *err)
 	if (r == 0) {
 		m->dev = mi.dev;
 		mountinfo_release(&mi);
+		raise_read_ahead(m->dev);
 	}
 	return r < 0 ? r : 0;
 }
@@ -308,6 +331,7 @@ void incr_mount_free(struct incr_mount *m)
 		detach(m);
 	if (m->se != NULL)
 		free_session(m->se);
+	ahead_release(&m->ahead);
 	dir_cache_release(&m->dirs);
 	node_table_release(&m->nodes);
 	view_slots_release(&m->slots);

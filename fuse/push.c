@@ -200,3 +200,30 @@ void push_end(struct push_run *run)
 	incr_node_release(&run->node);
 	(void)pthread_mutex_unlock(&run->mount->push.lock);
 }
+
+/* Push @size bytes of a file at @off. */
+static void push_bytes(struct incr_mount *m, fuse_ino_t id, uint64_t off,
+		       const uint8_t *bytes, size_t size)
+{
+	struct fuse_bufvec data = FUSE_BUFVEC_INIT(size);
+
+	data.buf[0].mem = (void *)bytes;
+	if (size > 0)
+		(void)fuse_lowlevel_notify_store(m->se, id, (off_t)off, &data,
+						 0);
+}
+
+void push_around(struct incr_mount *m, struct view_slot *slot,
+		 const struct incr_node *file,
+		 const struct incr_frame_ref *frame, uint64_t off, size_t size)
+{
+	fuse_ino_t id = inode_pack(slot->idx, file->place, 0);
+
+	if (pthread_mutex_trylock(&m->push.lock) != 0)
+		return;
+	serve_yield(&m->serve);
+	push_bytes(m, id, off - frame->off, frame->data, frame->off);
+	push_bytes(m, id, off + size, frame->data + frame->off + size,
+		   frame->raw_size - frame->off - size);
+	(void)pthread_mutex_unlock(&m->push.lock);
+}

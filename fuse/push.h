@@ -59,4 +59,13 @@ bool push_begin(struct push_run *run, struct incr_mount *m,
 bool push_some(struct push_run *run, unsigned int n);
 void push_end(struct push_run *run);
 
+/*
+ * Push the rest of the frame @frame of the large file @file, of which @size
+ * bytes at @off were just answered, unless another thread is pushing.  Gives
+ * the reader's token away.
+ */
+void push_around(struct incr_mount *m, struct view_slot *slot,
+		 const struct incr_node *file,
+		 const struct incr_frame_ref *frame, uint64_t off, size_t size);
+
 #endif

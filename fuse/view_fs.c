@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define PUSH_FIRST 16 /* neighbours pushed before the answer */
+#define MAX_AROUND 16384 /* bytes of a read whose frame is pushed */
 #define DIR_MODE (S_IFDIR | 0555)
 
 int view_fs_node(struct view_slot *slot, struct inode ino,
@@ -185,6 +186,34 @@ static void reply_frame(struct incr_mount *m, fuse_req_t req,
 	}
 }
 
+/*
+ * A small read out of order in a large file: a whole frame was decoded for it,
+ * so that what lies around goes to the kernel too.  False: not done.
+ */
+static bool reply_around(struct incr_mount *m, fuse_req_t req,
+			 struct view_slot *slot, const struct incr_node *node,
+			 const struct read_request *rr)
+{
+	struct incr_frame_ref frame;
+	bool is_whole;
+
+	if (rr->size > MAX_AROUND ||
+	    incr_file_frame_at(slot->view, node, rr->off, &frame, NULL) != 0)
+		return false;
+	is_whole = rr->size <= frame.raw_size - frame.off;
+	if (is_whole) {
+		/* With the answer the kernel may forget the view. */
+		view_slot_get(m, slot, 1);
+		(void)fuse_reply_buf(req, (const char *)frame.data + frame.off,
+				     rr->size);
+		push_around(m, slot, node, &frame, rr->off, rr->size);
+	}
+	incr_frame_put(slot->view, &frame);
+	if (is_whole)
+		view_slot_put(m, slot, 1);
+	return is_whole;
+}
+
 static void reply_bytes(struct incr_mount *m, fuse_req_t req,
 			struct view_slot *slot, const struct incr_node *node,
 			const struct read_request *rr)
@@ -195,6 +224,9 @@ static void reply_bytes(struct incr_mount *m, fuse_req_t req,
 	int r;
 
 	serve_yield(&m->serve);
+	if (!ahead_note(&m->ahead, slot->view, node, rr->off, rr->size) &&
+	    reply_around(m, req, slot, node, rr))
+		return;
 	data = serve_buffer(&m->serve, rr->size);
 	if (data == NULL) {
 		(void)fuse_reply_err(req, ENOMEM);

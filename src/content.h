@@ -97,4 +97,13 @@ int content_read(struct content_reader *r, const struct content *c,
 		 uint64_t off, void *data, size_t size, size_t *out_size,
 		 struct incr_error *err);
 
+/* The decoded frame of CONTENT_EXTENTS that holds byte @off < size, which is *out_in_frame in it; content_frame_put() it. */
+int content_frame_at(struct content_reader *r, const struct content *c,
+		     uint64_t off, const struct frame **out_frame,
+		     uint32_t *out_in_frame, struct incr_error *err);
+
+/* Have the frames of these bytes of CONTENT_EXTENTS in the cache, or on their way into it by another thread. */
+int content_prefetch(struct content_reader *r, const struct content *c,
+		     uint64_t off, size_t size, struct incr_error *err);
+
 #endif

@@ -321,16 +321,20 @@ static int load_run(struct content_reader *r, const struct frame_key *keys,
 #define RUN_FRAMES_MAX 64
 
 /*
- * Frames from the current one on that lie wholly in the next @size bytes, back
- * to back in their pack: into @keys.  *out_n is 0 when the current one does not.
+ * At most @n_most frames from the current one on that lie wholly in the next
+ * @size bytes, back to back in their pack: into @keys.  *out_n is 0 when the
+ * current one does not.
  */
-static int gather_run(struct walk *w, size_t size, struct frame_key *keys,
-		      size_t *out_n, struct incr_error *err)
+static int gather_run(struct walk *w, size_t size, uint64_t n_most,
+		      struct frame_key *keys, size_t *out_n,
+		      struct incr_error *err)
 {
 	size_t n = 0, stored = 0;
 	uint64_t next_off = 0;
 
-	while (size > 0 && n < RUN_FRAMES_MAX) {
+	if (n_most > RUN_FRAMES_MAX)
+		n_most = RUN_FRAMES_MAX;
+	while (size > 0 && n < n_most) {
 		struct frame_key key = { 0 };
 		int r = walk_place(w, &key, err);
 
@@ -356,14 +360,25 @@ static int gather_run(struct walk *w, size_t size, struct frame_key *keys,
 static bool copy_cached(struct content_reader *r, const struct frame_key *key,
 			uint8_t *out)
 {
-	struct frame *frame = frame_cache_peek(r->cache, key);
+	struct frame *frame = frame_cache_wait(r->cache, key);
 
 	if (!frame)
 		return false;
 
 	memcpy(out, frame->data, key->raw_size);
-	frame_cache_put(r->cache, frame);
+	frame_cache_put_read(r->cache, frame);
 	return true;
+}
+
+/* How many of @keys from @first on are not cached: what one read fetches. */
+static size_t count_absent(struct content_reader *r,
+			   const struct frame_key *keys, size_t first, size_t n)
+{
+	size_t i = first;
+
+	while (i < n && !frame_cache_has(r->cache, &keys[i]))
+		i++;
+	return i - first;
 }
 
 /* Whole frames at @out; *out_size: how many bytes, 0 when none fits in @size. */
@@ -372,23 +387,25 @@ static int read_run(struct walk *w, uint8_t *out, size_t size, size_t *out_size,
 {
 	struct frame_key keys[RUN_FRAMES_MAX];
 	size_t n, done = 0, first = 0;
-	int r = gather_run(w, size, keys, &n, err);
+	int r = gather_run(w, size, RUN_FRAMES_MAX, keys, &n, err);
 
-	if (r < 0)
-		return r;
+	while (r == 0 && first < n) {
+		size_t n_absent;
 
-	/* Cached ones at the front: those that a partial read brought in. */
-	while (first < n && copy_cached(w->r, &keys[first], out + done))
-		done += keys[first++].raw_size;
-	if (first < n) {
-		r = load_run(w->r, keys + first, n - first, out + done, err);
-		if (r < 0)
-			return r;
+		/* Those that a partial read or reading ahead brought in. */
+		if (copy_cached(w->r, &keys[first], out + done)) {
+			done += keys[first++].raw_size;
+			continue;
+		}
+		n_absent = count_absent(w->r, keys, first, n);
+		if (n_absent == 0)
+			n_absent = 1; /* it came meanwhile */
+		r = load_run(w->r, keys + first, n_absent, out + done, err);
+		for (; n_absent > 0; n_absent--)
+			done += keys[first++].raw_size;
 	}
-	for (; first < n; first++)
-		done += keys[first].raw_size;
 	*out_size = done;
-	return 0;
+	return r;
 }
 
 /* Up to @size bytes of the current frame from byte @from on. */
@@ -475,4 +492,98 @@ int content_read(struct content_reader *r, const struct content *c,
 
 	*out_size = size;
 	return 0;
+}
+
+int content_frame_at(struct content_reader *r, const struct content *c,
+		     uint64_t off, const struct frame **out_frame,
+		     uint32_t *out_in_frame, struct incr_error *err)
+{
+	struct walk w = { .r = r, .c = c };
+	struct frame_key key;
+	int result;
+
+	walk_skip(&w, off / c->frame_size);
+	result = walk_place(&w, &key, err);
+	if (result == 0)
+		result = get_frame(r, &key, out_frame, err);
+	walk_release(&w);
+	*out_in_frame = (uint32_t)(off % c->frame_size);
+	return result;
+}
+
+/* Fetch and decode into the cache the @n frames that stand back to back. */
+static int cache_run(struct content_reader *r, const struct frame_key *keys,
+		     struct frame **frames, size_t n, struct incr_error *err)
+{
+	size_t size = 0, at = 0;
+	struct scratch *s;
+	int result;
+
+	for (size_t i = 0; i < n; i++)
+		size += keys[i].stored_size;
+	s = take_scratch(r, size);
+	result = s ? pack_set_read(r->packs, keys[0].container, keys[0].off,
+				   s->stored.data, size, err) :
+		     incr_fail_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		if (result == 0)
+			result = decode(s, s->stored.data + at, &keys[i],
+					frame_cache_bytes(frames[i]), err);
+		at += keys[i].stored_size;
+		frame_cache_loaded(r->cache, frames[i], result == 0);
+		if (result == 0)
+			frame_cache_put(r->cache, frames[i]);
+	}
+	if (s)
+		give_scratch(r, s);
+	return result;
+}
+
+/* Cache what of @keys, which stand back to back, is neither there nor coming. */
+static int cache_absent(struct content_reader *r, const struct frame_key *keys,
+			size_t n, struct incr_error *err)
+{
+	struct frame *frames[RUN_FRAMES_MAX];
+	size_t first = 0;
+	int result = 0;
+
+	while (first < n && result == 0) {
+		size_t n_claimed = 0;
+
+		while (first + n_claimed < n &&
+		       frame_cache_claim(r->cache, &keys[first + n_claimed],
+					 &frames[n_claimed]))
+			n_claimed++;
+		if (n_claimed > 0)
+			result = cache_run(r, keys + first, frames, n_claimed,
+					   err);
+		first += n_claimed + 1; /* and the one that was not claimed */
+	}
+	return result;
+}
+
+int content_prefetch(struct content_reader *r, const struct content *c,
+		     uint64_t off, size_t size, struct incr_error *err)
+{
+	struct walk w = { .r = r, .c = c };
+	struct frame_key keys[RUN_FRAMES_MAX];
+	uint64_t first, n_frames;
+	size_t n = 0;
+	int result = 0;
+
+	if (c->kind != CONTENT_EXTENTS || off >= c->size || size == 0)
+		return 0;
+	if (size > c->size - off)
+		size = (size_t)(c->size - off);
+	first = off / c->frame_size;
+	n_frames = (off + size - 1) / c->frame_size - first + 1;
+	walk_skip(&w, first);
+	while (n_frames > 0 && result == 0) {
+		result = gather_run(&w, SIZE_MAX, n_frames, keys, &n, err);
+		if (result == 0)
+			result = cache_absent(r, keys, n, err);
+		n_frames -= n;
+	}
+	walk_release(&w);
+	return result;
 }

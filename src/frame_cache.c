@@ -147,6 +147,17 @@ static void shrink(struct frame_cache *c)
 	}
 }
 
+static void list_add_oldest(struct frame_cache *c, struct cached *f)
+{
+	f->older = NULL;
+	f->newer = c->oldest;
+	if (c->oldest)
+		c->oldest->older = f;
+	else
+		c->newest = f;
+	c->oldest = f;
+}
+
 static void use(struct frame_cache *c, struct cached *f)
 {
 	if (f->n_users++ == 0)
@@ -175,6 +186,17 @@ static struct cached *add(struct frame_cache *c, const struct frame_key *key)
 	return f;
 }
 
+/* NULL: nobody has loaded it, and nobody is about to. */
+static struct cached *find_loaded(struct frame_cache *c,
+				  const struct frame_key *key)
+{
+	struct cached *f;
+
+	while ((f = find(c, key)) != NULL && f->is_loading)
+		(void)pthread_cond_wait(&c->loaded, &c->lock);
+	return f;
+}
+
 int frame_cache_get(struct frame_cache *c, const struct frame_key *key,
 		    struct frame **out_frame)
 {
@@ -182,8 +204,7 @@ int frame_cache_get(struct frame_cache *c, const struct frame_key *key,
 	int r = 0;
 
 	(void)pthread_mutex_lock(&c->lock);
-	while ((f = find(c, key)) != NULL && f->is_loading)
-		(void)pthread_cond_wait(&c->loaded, &c->lock);
+	f = find_loaded(c, key);
 	if (f) {
 		use(c, f);
 	} else {
@@ -196,19 +217,41 @@ int frame_cache_get(struct frame_cache *c, const struct frame_key *key,
 	return r;
 }
 
-struct frame *frame_cache_peek(struct frame_cache *c,
+struct frame *frame_cache_wait(struct frame_cache *c,
 			       const struct frame_key *key)
 {
 	struct cached *f;
 
 	(void)pthread_mutex_lock(&c->lock);
-	f = find(c, key);
-	if (f && f->is_loading)
-		f = NULL;
+	f = find_loaded(c, key);
 	if (f)
 		use(c, f);
 	(void)pthread_mutex_unlock(&c->lock);
 	return f ? &f->frame : NULL;
+}
+
+bool frame_cache_has(struct frame_cache *c, const struct frame_key *key)
+{
+	bool has;
+
+	(void)pthread_mutex_lock(&c->lock);
+	has = find(c, key) != NULL;
+	(void)pthread_mutex_unlock(&c->lock);
+	return has;
+}
+
+bool frame_cache_claim(struct frame_cache *c, const struct frame_key *key,
+		       struct frame **out_frame)
+{
+	struct cached *f = NULL;
+
+	(void)pthread_mutex_lock(&c->lock);
+	if (!find(c, key))
+		f = add(c, key);
+	(void)pthread_mutex_unlock(&c->lock);
+	if (f)
+		*out_frame = &f->frame;
+	return f != NULL;
 }
 
 uint8_t *frame_cache_bytes(struct frame *frame)
@@ -236,6 +279,18 @@ void frame_cache_put(struct frame_cache *c, const struct frame *frame)
 	(void)pthread_mutex_lock(&c->lock);
 	if (--f->n_users == 0) {
 		list_add_newest(c, f);
+		shrink(c);
+	}
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+void frame_cache_put_read(struct frame_cache *c, const struct frame *frame)
+{
+	struct cached *f = (struct cached *)(uintptr_t)frame;
+
+	(void)pthread_mutex_lock(&c->lock);
+	if (--f->n_users == 0) {
+		list_add_oldest(c, f);
 		shrink(c);
 	}
 	(void)pthread_mutex_unlock(&c->lock);

@@ -28,9 +28,19 @@ uint8_t *frame_cache_bytes(struct frame *frame);
 /* Loading ended; !is_good: the frame is forgotten and the caller's use of it ended. */
 void frame_cache_loaded(struct frame_cache *c, struct frame *frame,
 			bool is_good);
-/* Like get, but NULL when the frame is not there at once. */
-struct frame *frame_cache_peek(struct frame_cache *c,
+/* Like get, but NULL when the frame is not there; waits while it is loaded. */
+struct frame *frame_cache_wait(struct frame_cache *c,
 			       const struct frame_key *key);
+/* Is the frame there, or coming? */
+bool frame_cache_has(struct frame_cache *c, const struct frame_key *key);
+/*
+ * Like a get that gives 1, but never waits, so that several frames can be
+ * claimed at once.  False: it is there, or coming, or there is no memory.
+ */
+bool frame_cache_claim(struct frame_cache *c, const struct frame_key *key,
+		       struct frame **out_frame);
 void frame_cache_put(struct frame_cache *c, const struct frame *frame);
+/* Like put, for a frame that was read whole: the first one to be dropped. */
+void frame_cache_put_read(struct frame_cache *c, const struct frame *frame);
 
 #endif

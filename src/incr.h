@@ -483,6 +483,14 @@ INCR_API int incr_file_read(struct incr_view *v, const struct incr_node *file,
 			    uint64_t off, void *data, size_t size,
 			    size_t *out_size, struct incr_error *err);
 /*
+ * Decode ahead: have these bytes of a large file in the cache of the store
+ * handle, so that incr_file_read() by another thread finds them there.  What
+ * was decoded already costs nothing; a small file is left alone.  Thread-safe.
+ */
+INCR_API int incr_file_prefetch(struct incr_view *v,
+				const struct incr_node *file, uint64_t off,
+				size_t size, struct incr_error *err);
+/*
  * The decoded frame that holds a small file whole (files that share one are
  * neighbours in path order): *out_off is where the file starts in it.  Returns
  * 0, or 1 when the file spans several frames or is empty.  Borrowed until
@@ -498,6 +506,15 @@ struct incr_frame_ref {
 INCR_API int incr_file_frame(struct incr_view *v, const struct incr_node *file,
 			     struct incr_frame_ref *out_ref,
 			     struct incr_error *err);
+/*
+ * The decoded frame of a large file that holds its byte @at: *out_ref's off is
+ * where in the frame that byte is.  Returns 0, or 1 when the file is not cut
+ * into frames or has no such byte.  Borrowed until incr_frame_put(); without id.
+ */
+INCR_API int incr_file_frame_at(struct incr_view *v,
+				const struct incr_node *file, uint64_t at,
+				struct incr_frame_ref *out_ref,
+				struct incr_error *err);
 /* Which frame the file is in, without reading it: 0 and its id, or 1. */
 INCR_API int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id,
 				uint32_t *out_off);

@@ -357,6 +357,14 @@ int incr_file_read(struct incr_view *v, const struct incr_node *file,
 			    err);
 }
 
+int incr_file_prefetch(struct incr_view *v, const struct incr_node *file,
+		       uint64_t off, size_t size, struct incr_error *err)
+{
+	return file->content ? content_prefetch(v->reader, file->content, off,
+						size, err) :
+			       0;
+}
+
 int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id,
 		       uint32_t *out_off)
 {
@@ -381,6 +389,27 @@ int incr_file_frame(struct incr_view *v, const struct incr_node *file,
 		return r;
 	r = content_frame_get(v->reader, c->container, c->frame_off,
 			      c->frame_stored, c->frame_raw, &frame, err);
+	if (r < 0)
+		return r;
+	ref.data = frame->data;
+	ref.raw_size = frame->raw_size;
+	ref.handle = frame;
+	*out_ref = ref;
+	return 0;
+}
+
+int incr_file_frame_at(struct incr_view *v, const struct incr_node *file,
+		       uint64_t at, struct incr_frame_ref *out_ref,
+		       struct incr_error *err)
+{
+	const struct content *c = file->content;
+	struct incr_frame_ref ref = { 0 };
+	const struct frame *frame;
+	int r;
+
+	if (!c || c->kind != CONTENT_EXTENTS || at >= c->size)
+		return 1;
+	r = content_frame_at(v->reader, c, at, &frame, &ref.off, err);
 	if (r < 0)
 		return r;
 	ref.data = frame->data;

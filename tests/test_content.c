@@ -254,6 +254,51 @@ static void test_content_read__any_range__gives_the_bytes(void)
 	stored_close(&s);
 }
 
+static void test_content_prefetch__then_read__without_the_pack(void)
+{
+	const size_t size = 10 * FRAME_RAW_DEFAULT; /* fits in the cache */
+	_cleanup_free_ uint8_t *got = malloc(BIG_SIZE);
+	char path[PACK_PATH_SIZE];
+	struct stored s;
+	struct content small;
+	size_t n;
+	int fd;
+
+	stored_open(&s, BIG_SIZE, false);
+	REQUIRE(s.big != NULL);
+	small = kit_find(&s.files, "small")->content;
+	CHECK_OK(content_prefetch(s.k.reader, &small, 0, 5, NULL));
+	CHECK_OK(content_prefetch(s.k.reader, &s.big->content, BIG_SIZE + 1, 9,
+				  NULL));
+	CHECK_OK(content_prefetch(s.k.reader, &s.big->content,
+				  FRAME_RAW_DEFAULT + 5, size - 5, NULL));
+	/* All is in memory: what the pack holds now does not matter. */
+	pack_path(s.result.pack_id, path);
+	REQUIRE(fchmodat(s.k.dirfd, path, 0644, 0) == 0);
+	fd = openat(s.k.dirfd, path, O_RDWR | O_CLOEXEC);
+	REQUIRE(fd >= 0 && ftruncate(fd, 0) == 0);
+	(void)close(fd);
+	CHECK_OK(content_read(s.k.reader, &s.big->content, FRAME_RAW_DEFAULT,
+			      got, size, &n, NULL));
+	REQUIRE_INT_EQ(size, n);
+	CHECK_MEM_EQ(s.data + FRAME_RAW_DEFAULT, got, n);
+	CHECK_ERR(INCR_E_CORRUPT,
+		  content_prefetch(s.k.reader, &s.big->content, 0, 1, NULL));
+	CHECK_ERR(INCR_E_CORRUPT, content_read(s.k.reader, &s.big->content, 0,
+					       got, 1, &n, NULL));
+	stored_close(&s);
+}
+
+static void *prefetch_all(void *closure)
+{
+	struct stored *s = closure;
+
+	for (uint64_t off = 0; off < BIG_SIZE; off += 200000)
+		CHECK_OK(content_prefetch(s->k.reader, &s->big->content, off,
+					  200000, NULL));
+	return s;
+}
+
 static void *read_all(void *closure)
 {
 	struct stored *s = closure;
@@ -272,7 +317,9 @@ static void test_content_read__many_threads__all_right(void)
 	stored_open(&s, BIG_SIZE, false);
 	REQUIRE(s.big != NULL);
 	for (size_t i = 0; i < 8; i++)
-		REQUIRE(pthread_create(&threads[i], NULL, read_all, &s) == 0);
+		REQUIRE(pthread_create(&threads[i], NULL,
+				       i % 3 ? read_all : prefetch_all,
+				       &s) == 0);
 	for (size_t i = 0; i < 8; i++) {
 		(void)pthread_join(threads[i], &right);
 		CHECK(right != NULL);
@@ -357,22 +404,34 @@ static void test_frame_cache_get__over_capacity__drops_the_oldest(void)
 		frame_cache_put(c, frame);
 	}
 	key.off = 64 + 20;
-	frame = frame_cache_peek(c, &key);
+	frame = frame_cache_wait(c, &key);
 	REQUIRE(frame != NULL);
 	CHECK_INT_EQ(20, frame->data[3999]);
 	frame_cache_put(c, frame);
 	key.off = 64 + 1;
-	CHECK(frame_cache_peek(c, &key) == NULL);
+	CHECK(frame_cache_wait(c, &key) == NULL);
 	key.off = 64; /* in use all the time */
-	frame = frame_cache_peek(c, &key);
+	frame = frame_cache_wait(c, &key);
 	CHECK(frame == held);
 	frame_cache_put(c, frame);
 	frame_cache_put(c, held);
 
+	/* What was read whole makes room before what was not. */
+	key.off = 64 + 20;
+	frame = frame_cache_wait(c, &key);
+	REQUIRE(frame != NULL);
+	frame_cache_put_read(c, frame);
 	key.off = 5;
-	REQUIRE_INT_EQ(1, frame_cache_get(c, &key, &frame));
+	REQUIRE(frame_cache_claim(c, &key, &frame));
+	CHECK(frame_cache_has(c, &key));
+	CHECK(!frame_cache_claim(c, &key, &held));
+	key.off = 64 + 20;
+	CHECK(!frame_cache_has(c, &key));
+	key.off = 64 + 19;
+	CHECK(frame_cache_has(c, &key));
+	key.off = 5;
 	frame_cache_loaded(c, frame, false);
-	CHECK(frame_cache_peek(c, &key) == NULL);
+	CHECK(frame_cache_wait(c, &key) == NULL);
 	frame_cache_free(c);
 }
 
@@ -384,6 +443,7 @@ static const struct testing_test tests[] = {
 	TEST(test_content_rebase__of_this_record__becomes_a_position),
 	TEST(test_content_read__any_range__gives_the_bytes),
 	TEST(test_content_read__many_threads__all_right),
+	TEST(test_content_prefetch__then_read__without_the_pack),
 	TEST(test_content_read__any_bit_flipped__never_wrong_bytes),
 	TEST(test_content_frame_get__damaged__names_pack_and_offset),
 	TEST(test_frame_cache_get__over_capacity__drops_the_oldest),
