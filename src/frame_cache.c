@@ -272,26 +272,26 @@ void frame_cache_loaded(struct frame_cache *c, struct frame *frame,
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
-void frame_cache_put(struct frame_cache *c, const struct frame *frame)
+/* End one use; to the place in the list that @list_in says, if it was the last. */
+static void end_use(struct frame_cache *c, const struct frame *frame,
+		    void (*list_in)(struct frame_cache *, struct cached *))
 {
 	struct cached *f = (struct cached *)(uintptr_t)frame;
 
 	(void)pthread_mutex_lock(&c->lock);
 	if (--f->n_users == 0) {
-		list_add_newest(c, f);
+		list_in(c, f);
 		shrink(c);
 	}
 	(void)pthread_mutex_unlock(&c->lock);
 }
 
+void frame_cache_put(struct frame_cache *c, const struct frame *frame)
+{
+	end_use(c, frame, list_add_newest);
+}
+
 void frame_cache_put_read(struct frame_cache *c, const struct frame *frame)
 {
-	struct cached *f = (struct cached *)(uintptr_t)frame;
-
-	(void)pthread_mutex_lock(&c->lock);
-	if (--f->n_users == 0) {
-		list_add_oldest(c, f);
-		shrink(c);
-	}
-	(void)pthread_mutex_unlock(&c->lock);
+	end_use(c, frame, list_add_oldest);
 }
