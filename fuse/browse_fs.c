@@ -13,6 +13,7 @@
 #include "error_map.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -414,6 +415,11 @@ static int open_view(struct incr_mount *m, struct browse_view *v,
 	r = incr_view_open(m->store, v->dataset_id, v->txn, &view, err);
 	if (r < 0)
 		return r;
+	if (incr_view_unknown(view))
+		fs_log(m,
+		       "t%" PRIu64 " is lost, and the view of t%" PRIu64
+		       " is as if it had not been",
+		       incr_view_unknown(view), v->txn);
 	r = view_slot_new(m, view, inode_mix(v->dataset_id, v->txn), true,
 			  &v->slot);
 	incr_view_unref(view);

@@ -201,14 +201,33 @@ static int warn_modify(const struct decide_facts *facts,
 	return r;
 }
 
+/* What is read lacks something, also when all of it is. */
+static int warn_unknown(const struct decide_facts *facts,
+			struct warning_list *warnings)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < facts->n_inputs && r == 0; i++) {
+		const struct decide_input *in = &facts->inputs[i];
+
+		if (in->unknown_txn)
+			r = warning_add(warnings,
+					"input %s: t%" PRIu64
+					" is lost, and the view is as if it "
+					"had not been",
+					in->alias, in->unknown_txn);
+	}
+	return r;
+}
+
 static int warn(const struct decide_facts *facts, enum incr_decision decision,
 		const struct reason_list *list, struct warning_list *warnings)
 {
 	const struct decide_settings *settings = &facts->settings;
 	bool is_snapshot = decision == INCR_DECISION_SNAPSHOT;
-	int r = 0;
+	int r = warn_unknown(facts, warnings);
 
-	if (is_snapshot && !settings->is_skip &&
+	if (r == 0 && is_snapshot && !settings->is_skip &&
 	    settings->require_incremental && !is_let_out_asked(list))
 		r = warn_replaced(facts, warnings);
 	if (r == 0 && is_snapshot && !settings->is_skip)

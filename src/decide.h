@@ -44,6 +44,8 @@ struct decide_input {
 	 * last run; 0: none
 	 */
 	uint64_t lost_txn;
+	/* A transaction of the view whose changes are lost, whenever that was; 0: none */
+	uint64_t unknown_txn;
 	/* gathered only where decide_input_state() says so */
 	enum decide_relation relation; /* COMPARABLE, BEHIND, ELSEWHERE */
 	struct decide_change modified, removed_by_user, removed_by_retention;

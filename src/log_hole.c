@@ -52,7 +52,7 @@ int log_next_whole(struct log *log, uint64_t position,
 		   struct incr_error *err)
 {
 	struct incr_error why = INCR_ERROR_INIT;
-	uint64_t newest, at;
+	uint64_t newest, at = 0;
 	int r = pass(log_load(log, position, out_record, out_next, &why), &why,
 		     err);
 

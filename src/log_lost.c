@@ -182,7 +182,7 @@ static int bytes_end(struct log *log, struct segment *segment, uint64_t size,
 int log_file_end(struct log *log, uint64_t *out_position,
 		 struct incr_error *err)
 {
-	uint64_t base = log_newest_base(log), size, synced;
+	uint64_t base = log_newest_base(log), size = 0, synced;
 	struct segment *segment;
 	int r = log_segment_get(log, base, &segment, err);
 
@@ -203,7 +203,7 @@ int log_extend(struct log *log, uint64_t position, struct incr_error *err)
 {
 	struct segment *segment;
 	char name[LOG_NAME_SIZE];
-	uint64_t size;
+	uint64_t size = 0;
 	int r = log_segment_get(log, position, &segment, err);
 
 	if (r < 0)

@@ -107,10 +107,12 @@ static int set_lost(struct plan_work *w, size_t idx, struct incr_error *err)
 	_cleanup_buf_ struct buf storage = BUF_INIT;
 	struct decide_input *d = &w->inputs[idx];
 	struct state_txn t;
-	int r;
+	int r = d->head ? state_unknown(w->st->index, d->head, &d->unknown_txn,
+					err) :
+			  0;
 
-	if (!d->last_read)
-		return 0;
+	if (r < 0 || !d->last_read)
+		return r < 0 ? r : 0;
 	r = state_txn(w->st->index, d->last_read, &storage, &t, err);
 	if (r < 0)
 		return r;

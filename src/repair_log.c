@@ -341,7 +341,7 @@ static int append(struct log_repair *l)
 				.position = l->end,
 				.sequence = l->last_sequence + 1,
 				.may_use_reserve = true };
-	uint64_t position, next;
+	uint64_t position, next = 0;
 	int r;
 
 	if (fact_encode_lost(&fact, &payload) < 0)

@@ -98,7 +98,7 @@ int state_find_hole(struct index *ix, uint64_t from, uint64_t to,
 	_cleanup_buf_ struct buf value = BUF_INIT;
 	/* the last one that begins at or before it */
 	struct state_key k = state_key_of(STATE_HOLE, ~from);
-	uint64_t end;
+	uint64_t end = 0;
 	int r = state_has_losses(ix, err);
 
 	if (r <= 0)

@@ -68,6 +68,7 @@ static void test_decide__reason__names_input_path_and_transaction(void)
 
 static void test_decide__transaction_lost__reads_everything(void)
 {
+	struct decide_result result = { 0 };
 	struct world w;
 
 	world_fill("S{x} | A{n}", NONE, &w);
@@ -80,6 +81,15 @@ static void test_decide__transaction_lost__reads_everything(void)
 	world_fill("S{x} | A{n}", NONE, &w);
 	w.outputs[0].lost_txn = 7;
 	world_check(&w, 'N', "transaction-lost");
+
+	/* later runs are told of it too */
+	world_fill("S{x} | A{n}", NONE, &w);
+	w.inputs[0].unknown_txn = 2;
+	CHECK_OK(decide(&w.facts, &result, NULL));
+	CHECK_INT_EQ(INCR_DECISION_INCREMENTAL, result.decision);
+	REQUIRE_INT_EQ(1, result.n_warnings);
+	CHECK(strstr(result.warnings[0], "t2 is lost") != NULL);
+	decide_result_release(&result);
 }
 
 static void test_decide__row12_flags__leave_the_other_reason(void)

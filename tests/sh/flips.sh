@@ -125,16 +125,17 @@ for n in $(seq "$n_flips"); do
 	packs/*"refused "[fol]*)
 		n_refused=$((n_refused + 1))
 		pack=${where%% *}
-		for name in $(sed -n 's/.*refused //p' compared); do
+		sed -n 's/.*refused //p' compared | tr ' ' '\n' >names
+		while read -r name; do
 			grep -qE ": $name of t[0-9]+: $pack at byte [0-9]+" mount.log ||
 				n_unnamed=$((n_unnamed + 1))
-		done
+		done <names
 		;;
 	esac
 	restore
 done
 echo "$n_flips flips: $n_detected detected, $n_harmless harmless; $n_refused refused in the mount"
-t_out "all flips are detected or harmless" $n_flips \
+t_out "all flips are detected or harmless" "$n_flips" \
 	echo $((n_detected + n_harmless))
 t_out "no wrong bytes, nothing undetected" 0 echo $n_bad
 t_out "the mount's log names file, pack and offset of what it refuses" 0 echo $n_unnamed
