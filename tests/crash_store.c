@@ -35,6 +35,8 @@
 #define NESTED_WORKLOADS 8 /* one of so many has its recoveries cut short */
 #define NESTED_PART 12 /* one state of so many is inside a recovery */
 #define NESTED_STEP 10
+#define PHASES 16
+#define PHASE_STEP 7 /* no common factor */
 #define FAILURES_MAX 5
 
 /* ---- checking one state ---- */
@@ -360,12 +362,9 @@ static void record(struct crash_run *run, size_t workload)
 	crash_run_record(run, verbs, n);
 }
 
-typedef void (*cut_fn)(struct checker *c, const struct crash_run *run,
-		       const struct cut *cut);
-
-/* All cuts of a workload, or every so many-th from the @first on. */
-static void each_cut(struct checker *c, const struct crash_run *run,
-		     size_t first, size_t every, cut_fn fn)
+/* Every PHASES-th cut from the @phase-th on, as long as there are fewer states than @end. */
+static void check_phase(struct checker *c, const struct crash_run *run,
+			size_t phase, size_t end)
 {
 	struct cut cut = { 0 };
 	size_t n = 0;
@@ -377,21 +376,11 @@ static void each_cut(struct checker *c, const struct crash_run *run,
 				run->sim, cut.k, (enum sim_family)cut.family);
 
 			for (cut.x = 0; cut.x < variants; cut.x++)
-				if (n++ % every == first &&
+				if (n++ % PHASES == phase &&
+				    c->n_states < end &&
 				    c->n_failures < FAILURES_MAX)
-					fn(c, run, &cut);
+					check_state(c, run, &cut);
 		}
-}
-
-static size_t n_cuts(const struct crash_run *run)
-{
-	size_t n = 0;
-
-	for (size_t k = 0; k <= sim_n_ops(run->sim); k++)
-		for (int family = 0; family < SIM_N_FAMILIES; family++)
-			n += sim_n_variants(run->sim, k,
-					    (enum sim_family)family);
-	return n;
 }
 
 /*
@@ -417,17 +406,19 @@ static void check_recoveries(struct checker *c, size_t budget)
 	crash_run_release(&run);
 }
 
-/* @budget: states of this workload, 0 for all. */
+/*
+ * @budget: states of this workload, 0 for all.  All points of it get their share:
+ * each phase goes through the whole workload.
+ */
 static void run_workload(struct checker *c, size_t budget)
 {
+	size_t end = budget ? c->n_states + budget : SIZE_MAX;
 	struct crash_run run;
-	size_t n, every = 1;
 
 	record(&run, c->workload);
-	n = n_cuts(&run);
-	if (budget && n > budget)
-		every = (n + budget - 1) / budget;
-	each_cut(c, &run, c->workload % every, every, check_state);
+	for (size_t i = 0; i < PHASES; i++)
+		check_phase(c, &run, (c->workload + i * PHASE_STEP) % PHASES,
+			    end);
 	crash_run_release(&run);
 	if (c->workload % NESTED_WORKLOADS == 0)
 		check_recoveries(c, budget ? budget * NESTED_WORKLOADS /
