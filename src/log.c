@@ -103,7 +103,7 @@ static int open_for(struct log *log, const char *name, int flags)
 	return fd;
 }
 
-/* A descriptor or -errno.  A segment that may only be read makes a log for reading. */
+/* A descriptor or -errno.  While opening, a segment that may only be read makes a log for reading. */
 static int open_segment_file(struct log *log, uint64_t base)
 {
 	char name[LOG_NAME_SIZE];
@@ -113,7 +113,7 @@ static int open_segment_file(struct log *log, uint64_t base)
 	if (!log->is_writable)
 		return open_for(log, name, O_RDONLY);
 	fd = open_for(log, name, O_RDWR);
-	if (fd != -EACCES && fd != -EPERM && fd != -EROFS)
+	if (!log->is_opening || (fd != -EACCES && fd != -EPERM && fd != -EROFS))
 		return fd;
 	log->is_writable = false;
 	return open_for(log, name, O_RDONLY);
@@ -433,10 +433,7 @@ int log_next_headless(struct log *log, uint64_t from, uint64_t *out_base,
 		if (is_headless)
 			*out_base = s->base;
 		/* one that is missing has no header to mend */
-		if (r == INCR_E_CORRUPT)
-			r = 0;
-		else
-			r = incr_fail_with(err, r, &why);
+		r = r == INCR_E_CORRUPT ? 0 : incr_fail_with(err, r, &why);
 		incr_error_release(&why);
 	}
 	(void)pthread_mutex_unlock(&log->lock);
@@ -573,7 +570,9 @@ int log_open(const struct log_options *options, struct log **out_log,
 
 	if (!log)
 		return incr_fail_nomem(err);
+	log->is_opening = true;
 	r = open_all(log, err);
+	log->is_opening = false;
 	if (r < 0) {
 		log_close(log);
 		return r;

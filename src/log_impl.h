@@ -31,6 +31,7 @@ struct log {
 	uint64_t mark_key; /* of this store; 0: no hint at all */
 	uint64_t segment_size;
 	bool is_writable;
+	bool is_opening;
 	bool allows_damage;
 
 	pthread_mutex_t lock; /* guards the next five, and struct segment */
