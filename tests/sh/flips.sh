@@ -82,9 +82,14 @@ if wrong:
     print("WRONG", *wrong)
 EOF
 
+# In place: in a copy of the lock file nothing proves that the last record of
+# the log had been on disk.
 restore() {
-	rm -rf "${INCR_STORE:?}"
-	cp -a "$top/whole" "$INCR_STORE"
+	find "$INCR_STORE" -type f | while read -r file; do
+		[ -e "$top/whole/${file#"$INCR_STORE"/}" ] || rm -f "$file"
+	done
+	chmod -R u+w "$INCR_STORE"
+	cp -a "$top/whole/." "$INCR_STORE"
 }
 
 # Read everything through a mount; leaves what came of it in `compared`.
