@@ -35,8 +35,7 @@
 #define NESTED_WORKLOADS 8 /* one of so many has its recoveries cut short */
 #define NESTED_PART 12 /* one state of so many is inside a recovery */
 #define NESTED_STEP 10
-#define PHASES 16
-#define PHASE_STEP 7 /* no common factor */
+#define PARTS 4 /* so many phases make the share of a workload */
 #define FAILURES_MAX 5
 
 /* ---- checking one state ---- */
@@ -362,9 +361,20 @@ static void record(struct crash_run *run, size_t workload)
 	crash_run_record(run, verbs, n);
 }
 
-/* Every PHASES-th cut from the @phase-th on, as long as there are fewer states than @end. */
+static size_t n_cuts(const struct crash_run *run)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k <= sim_n_ops(run->sim); k++)
+		for (int family = 0; family < SIM_N_FAMILIES; family++)
+			n += sim_n_variants(run->sim, k,
+					    (enum sim_family)family);
+	return n;
+}
+
+/* Every @phases-th cut from the @phase-th on, as long as there are fewer states than @end. */
 static void check_phase(struct checker *c, const struct crash_run *run,
-			size_t phase, size_t end)
+			size_t phase, size_t phases, size_t end)
 {
 	struct cut cut = { 0 };
 	size_t n = 0;
@@ -376,7 +386,7 @@ static void check_phase(struct checker *c, const struct crash_run *run,
 				run->sim, cut.k, (enum sim_family)cut.family);
 
 			for (cut.x = 0; cut.x < variants; cut.x++)
-				if (n++ % PHASES == phase &&
+				if (n++ % phases == phase &&
 				    c->n_states < end &&
 				    c->n_failures < FAILURES_MAX)
 					check_state(c, run, &cut);
@@ -412,13 +422,19 @@ static void check_recoveries(struct checker *c, size_t budget)
  */
 static void run_workload(struct checker *c, size_t budget)
 {
-	size_t end = budget ? c->n_states + budget : SIZE_MAX;
+	size_t end = budget ? c->n_states + budget : SIZE_MAX, phases = 1,
+	       spread;
 	struct crash_run run;
 
 	record(&run, c->workload);
-	for (size_t i = 0; i < PHASES; i++)
-		check_phase(c, &run, (c->workload + i * PHASE_STEP) % PHASES,
-			    end);
+	if (budget)
+		phases = PARTS * n_cuts(&run) / budget + 1;
+	spread = phases / PARTS + 1; /* those of one round are far apart */
+	for (size_t first = 0; first < spread && c->n_states < end; first++)
+		for (size_t i = first; i < phases && c->n_states < end;
+		     i += spread)
+			check_phase(c, &run, (c->workload + i) % phases, phases,
+				    end);
 	crash_run_release(&run);
 	if (c->workload % NESTED_WORKLOADS == 0)
 		check_recoveries(c, budget ? budget * NESTED_WORKLOADS /
