@@ -8,7 +8,10 @@ can_mount || skip_all "no FUSE here"
 mnt=$TMP/mnt
 mkdir "$mnt" tree
 for i in $(seq -w 3000); do
-	seq "$i" "$((10#$i + 400))" >"tree/f$i"
+	{
+		seq "$i" "$((10#$i + 400))"
+		head -c 600 /dev/urandom # so that most of the pack is content
+	} >"tree/f$i"
 done
 fresh_store
 "$INCRCTL" dataset create in
