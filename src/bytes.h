@@ -74,10 +74,12 @@ struct cursor {
 	bool is_bad;
 };
 
+/* @data may be NULL if @size is 0. */
 static inline struct cursor cursor_over(const void *data, size_t size)
 {
-	return (struct cursor){ .at = data,
-				.end = (const uint8_t *)data + size };
+	const uint8_t *at = data;
+
+	return (struct cursor){ .at = at, .end = size > 0 ? at + size : at };
 }
 
 static inline size_t cursor_left(const struct cursor *c)

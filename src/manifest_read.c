@@ -42,7 +42,7 @@ int manifest_reader_new_memory(const void *data, size_t size,
 
 	m->frames_position = frames_position;
 	m->at = data;
-	m->end = m->at + size;
+	m->end = size > 0 ? m->at + size : m->at; /* @data may be NULL */
 	*out_reader = m;
 	return 0;
 }
