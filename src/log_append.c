@@ -253,15 +253,20 @@ int log_torn_size(struct log *log, uint64_t position, uint64_t *out_size,
 	return end_log(log, position, false, out_size, err);
 }
 
-int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
-		 struct incr_error *err)
+static int check_writable(const struct log *log, struct incr_error *err)
 {
 	if (!log->is_writable)
 		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
 				 "the log was opened for reading");
-	if (log->is_dead)
-		return log_fail_dead(err);
-	return end_log(log, position, true, out_size, err);
+	return log->is_dead ? log_fail_dead(err) : 0;
+}
+
+int log_cut_tail(struct log *log, uint64_t position, uint64_t *out_size,
+		 struct incr_error *err)
+{
+	int r = check_writable(log, err);
+
+	return r < 0 ? r : end_log(log, position, true, out_size, err);
 }
 
 /* The segment to append to, and where; the caller puts it back. */
@@ -386,11 +391,10 @@ static int write_record(struct log *log, const struct log_append *a,
 static int check_append(const struct log *log, const struct log_append *a,
 			struct incr_error *err)
 {
-	if (!log->is_writable)
-		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
-				 "the log was opened for reading");
-	if (log->is_dead)
-		return log_fail_dead(err);
+	int r = check_writable(log, err);
+
+	if (r < 0)
+		return r;
 	if (log->is_newer)
 		return incr_fail(err, INCR_E_UNSUPPORTED, NULL, NULL,
 				 "the log holds records that this version may "
