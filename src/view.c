@@ -377,6 +377,13 @@ int incr_file_frame_id(const struct incr_node *file, uint64_t *out_id,
 	return 0;
 }
 
+static void refer(struct incr_frame_ref *ref, const struct frame *frame)
+{
+	ref->data = frame->data;
+	ref->raw_size = frame->raw_size;
+	ref->handle = frame;
+}
+
 int incr_file_frame(struct incr_view *v, const struct incr_node *file,
 		    struct incr_frame_ref *out_ref, struct incr_error *err)
 {
@@ -391,9 +398,7 @@ int incr_file_frame(struct incr_view *v, const struct incr_node *file,
 			      c->frame_stored, c->frame_raw, &frame, err);
 	if (r < 0)
 		return r;
-	ref.data = frame->data;
-	ref.raw_size = frame->raw_size;
-	ref.handle = frame;
+	refer(&ref, frame);
 	*out_ref = ref;
 	return 0;
 }
@@ -412,9 +417,7 @@ int incr_file_frame_at(struct incr_view *v, const struct incr_node *file,
 	r = content_frame_at(v->reader, c, at, &frame, &ref.off, err);
 	if (r < 0)
 		return r;
-	ref.data = frame->data;
-	ref.raw_size = frame->raw_size;
-	ref.handle = frame;
+	refer(&ref, frame);
 	*out_ref = ref;
 	return 0;
 }
