@@ -19,15 +19,4 @@ int apply_record(struct index *ix, const struct log_record *record,
 int apply_hole(struct index *ix, const struct log_hole *hole,
 	       struct incr_error *err);
 
-/* The manifest of a committed transaction, from its record. */
-struct manifest_source {
-	struct manifest_reader *entries; /* owned */
-	struct content content; /* owned, when it stands in a pack */
-	struct buf bytes; /* owned, when it stands in the record */
-};
-void manifest_source_release(struct manifest_source *m);
-int manifest_source_open(const struct fact_txn *txn, uint64_t frames_position,
-			 struct content_reader *reader,
-			 struct manifest_source *out, struct incr_error *err);
-
 #endif

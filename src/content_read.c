@@ -6,197 +6,15 @@
  */
 #include "config.h"
 
-#include "content.h"
+#include "content_load.h"
 
 #include "bytes.h"
 #include "error.h"
-#include "frame_cache.h"
 
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define RUN_SIZE_MAX ((size_t)1 << 20) /* bytes fetched with one read */
 #define INDEX_ENTRY_SIZE 16
-
-/* What one thread needs to decode; kept for the next one. */
-struct scratch {
-	struct scratch *next;
-	struct decompressor *decompressor;
-	struct buf stored;
-};
-
-struct content_reader {
-	struct pack_set *packs; /* borrowed */
-	struct frame_cache *cache; /* borrowed */
-	pthread_mutex_t lock; /* guards @idle */
-	struct scratch *idle; /* owned */
-};
-
-int content_reader_new(struct pack_set *packs, struct frame_cache *cache,
-		       struct content_reader **out_reader)
-{
-	struct content_reader *r = calloc(1, sizeof(*r));
-
-	if (!r)
-		return INCR_E_NOMEM;
-
-	r->packs = packs;
-	r->cache = cache;
-	(void)pthread_mutex_init(&r->lock, NULL); /* cannot fail on Linux */
-	*out_reader = r;
-	return 0;
-}
-
-static void scratch_free(struct scratch *s)
-{
-	if (!s)
-		return;
-
-	decompressor_free(s->decompressor);
-	buf_release(&s->stored);
-	free(s);
-}
-
-void content_reader_free(struct content_reader *r)
-{
-	if (!r)
-		return;
-
-	while (r->idle) {
-		struct scratch *s = r->idle;
-
-		r->idle = s->next;
-		scratch_free(s);
-	}
-	(void)pthread_mutex_destroy(&r->lock);
-	free(r);
-}
-
-struct pack_set *content_reader_packs(struct content_reader *r)
-{
-	return r->packs;
-}
-
-/* With room for @size stored bytes; NULL: no memory. */
-static struct scratch *take_scratch(struct content_reader *r, size_t size)
-{
-	struct scratch *s;
-
-	(void)pthread_mutex_lock(&r->lock);
-	s = r->idle;
-	if (s)
-		r->idle = s->next;
-	(void)pthread_mutex_unlock(&r->lock);
-
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (s)
-			s->decompressor = decompressor_new();
-		if (!s || !s->decompressor) {
-			scratch_free(s);
-			return NULL;
-		}
-	}
-	buf_reset(&s->stored);
-	if (buf_reserve(&s->stored, size) < 0) {
-		scratch_free(s);
-		return NULL;
-	}
-	return s;
-}
-
-static void give_scratch(struct content_reader *r, struct scratch *s)
-{
-	(void)pthread_mutex_lock(&r->lock);
-	s->next = r->idle;
-	r->idle = s;
-	(void)pthread_mutex_unlock(&r->lock);
-}
-
-static int fail_frame(struct incr_error *err, uint64_t container, uint64_t off)
-{
-	char path[PACK_PATH_SIZE] = "log";
-
-	if (container != PACK_LOG)
-		pack_path(container, path);
-	(void)incr_fail(err, INCR_E_CORRUPT, "damaged-frame", path,
-			"the frame at offset %llu is damaged",
-			(unsigned long long)off);
-	incr_error_at(err, off);
-	return INCR_E_CORRUPT;
-}
-
-/* Decode one frame of the scratch into @out. */
-static int decode(struct scratch *s, const uint8_t *bytes,
-		  const struct frame_key *key, void *out,
-		  struct incr_error *err)
-{
-	int r = frame_decode(s->decompressor, bytes, key->stored_size,
-			     (struct frame_place){ key->container, key->off },
-			     out, key->raw_size);
-
-	if (r == INCR_E_NOMEM)
-		return incr_fail_nomem(err);
-	if (r < 0)
-		return fail_frame(err, key->container, key->off);
-	return 0;
-}
-
-static int load(struct content_reader *r, const struct frame_key *key,
-		uint8_t *out, struct incr_error *err)
-{
-	struct scratch *s = take_scratch(r, key->stored_size);
-	int result;
-
-	if (!s)
-		return incr_fail_nomem(err);
-
-	result = pack_set_read(r->packs, key->container, key->off,
-			       s->stored.data, key->stored_size, err);
-	if (result == 0)
-		result = decode(s, s->stored.data, key, out, err);
-	give_scratch(r, s);
-	return result;
-}
-
-static int get_frame(struct content_reader *r, const struct frame_key *key,
-		     const struct frame **out_frame, struct incr_error *err)
-{
-	struct frame *frame;
-	int result = frame_cache_get(r->cache, key, &frame);
-
-	if (result < 0)
-		return incr_fail_nomem(err);
-
-	if (result == 1) {
-		result = load(r, key, frame_cache_bytes(frame), err);
-		frame_cache_loaded(r->cache, frame, result == 0);
-		if (result < 0)
-			return result;
-	}
-	*out_frame = frame;
-	return 0;
-}
-
-int content_frame_get(struct content_reader *r, uint64_t container,
-		      uint64_t off, uint32_t stored_size, uint32_t raw_size,
-		      const struct frame **out_frame, struct incr_error *err)
-{
-	const struct frame_key key = { container, off, stored_size, raw_size };
-
-	if (raw_size == 0 || raw_size > FRAME_RAW_MAX ||
-	    stored_size <= FRAME_HEADER_SIZE ||
-	    stored_size > FRAME_HEADER_SIZE + raw_size)
-		return fail_frame(err, container, off);
-
-	return get_frame(r, &key, out_frame, err);
-}
-
-void content_frame_put(struct content_reader *r, const struct frame *frame)
-{
-	frame_cache_put(r->cache, frame);
-}
 
 /* ---- the frames of CONTENT_EXTENTS, one after the other ---- */
 
@@ -287,38 +105,11 @@ static int walk_place(struct walk *w, struct frame_key *out_key,
 	if (get_u32(at + 12) != 0 || key.stored_size <= FRAME_HEADER_SIZE ||
 	    key.stored_size > FRAME_HEADER_SIZE + key.raw_size ||
 	    !add_ok(key.off, (uint64_t)key.stored_size, &end))
-		return fail_frame(err, key.container, key.off);
+		return content_fail_frame(err, key.container, key.off);
 
 	*out_key = key;
 	return 0;
 }
-
-/* Fetch @n frames that stand back to back, and decode them to @out. */
-static int load_run(struct content_reader *r, const struct frame_key *keys,
-		    size_t n, uint8_t *out, struct incr_error *err)
-{
-	size_t size = 0, at = 0;
-	struct scratch *s;
-	int result;
-
-	for (size_t i = 0; i < n; i++)
-		size += keys[i].stored_size;
-	s = take_scratch(r, size);
-	if (!s)
-		return incr_fail_nomem(err);
-
-	result = pack_set_read(r->packs, keys[0].container, keys[0].off,
-			       s->stored.data, size, err);
-	for (size_t i = 0; i < n && result == 0; i++) {
-		result = decode(s, s->stored.data + at, &keys[i], out, err);
-		at += keys[i].stored_size;
-		out += keys[i].raw_size;
-	}
-	give_scratch(r, s);
-	return result;
-}
-
-#define RUN_FRAMES_MAX 64
 
 /*
  * At most @n_most frames from the current one on that lie wholly in the next
@@ -357,30 +148,6 @@ static int gather_run(struct walk *w, size_t size, uint64_t n_most,
 	return 0;
 }
 
-static bool copy_cached(struct content_reader *r, const struct frame_key *key,
-			uint8_t *out)
-{
-	struct frame *frame = frame_cache_wait(r->cache, key);
-
-	if (!frame)
-		return false;
-
-	memcpy(out, frame->data, key->raw_size);
-	frame_cache_put_read(r->cache, frame);
-	return true;
-}
-
-/* How many of @keys from @first on are not cached: what one read fetches. */
-static size_t count_absent(struct content_reader *r,
-			   const struct frame_key *keys, size_t first, size_t n)
-{
-	size_t i = first;
-
-	while (i < n && !frame_cache_has(r->cache, &keys[i]))
-		i++;
-	return i - first;
-}
-
 /* Whole frames at @out; *out_size: how many bytes, 0 when none fits in @size. */
 static int read_run(struct walk *w, uint8_t *out, size_t size, size_t *out_size,
 		    struct incr_error *err)
@@ -393,14 +160,15 @@ static int read_run(struct walk *w, uint8_t *out, size_t size, size_t *out_size,
 		size_t n_absent;
 
 		/* Those that a partial read or reading ahead brought in. */
-		if (copy_cached(w->r, &keys[first], out + done)) {
+		if (content_copy_cached(w->r, &keys[first], out + done)) {
 			done += keys[first++].raw_size;
 			continue;
 		}
-		n_absent = count_absent(w->r, keys, first, n);
+		n_absent = content_count_absent(w->r, keys, first, n);
 		if (n_absent == 0)
 			n_absent = 1; /* it came meanwhile */
-		r = load_run(w->r, keys + first, n_absent, out + done, err);
+		r = content_load_run(w->r, keys + first, n_absent, out + done,
+				     err);
 		for (; n_absent > 0; n_absent--)
 			done += keys[first++].raw_size;
 	}
@@ -419,7 +187,7 @@ static int read_piece(struct walk *w, uint32_t from, uint8_t *out, size_t size,
 	if (r < 0)
 		return r;
 
-	r = get_frame(w->r, &key, &frame, err);
+	r = content_get_frame(w->r, &key, &frame, err);
 	if (r < 0)
 		return r;
 
@@ -505,60 +273,9 @@ int content_frame_at(struct content_reader *r, const struct content *c,
 	walk_skip(&w, off / c->frame_size);
 	result = walk_place(&w, &key, err);
 	if (result == 0)
-		result = get_frame(r, &key, out_frame, err);
+		result = content_get_frame(r, &key, out_frame, err);
 	walk_release(&w);
 	*out_in_frame = (uint32_t)(off % c->frame_size);
-	return result;
-}
-
-/* Fetch and decode into the cache the @n frames that stand back to back. */
-static int cache_run(struct content_reader *r, const struct frame_key *keys,
-		     struct frame **frames, size_t n, struct incr_error *err)
-{
-	size_t size = 0, at = 0;
-	struct scratch *s;
-	int result;
-
-	for (size_t i = 0; i < n; i++)
-		size += keys[i].stored_size;
-	s = take_scratch(r, size);
-	result = s ? pack_set_read(r->packs, keys[0].container, keys[0].off,
-				   s->stored.data, size, err) :
-		     incr_fail_nomem(err);
-	for (size_t i = 0; i < n; i++) {
-		if (result == 0)
-			result = decode(s, s->stored.data + at, &keys[i],
-					frame_cache_bytes(frames[i]), err);
-		at += keys[i].stored_size;
-		frame_cache_loaded(r->cache, frames[i], result == 0);
-		if (result == 0)
-			frame_cache_put(r->cache, frames[i]);
-	}
-	if (s)
-		give_scratch(r, s);
-	return result;
-}
-
-/* Cache what of @keys, which stand back to back, is neither there nor coming. */
-static int cache_absent(struct content_reader *r, const struct frame_key *keys,
-			size_t n, struct incr_error *err)
-{
-	struct frame *frames[RUN_FRAMES_MAX];
-	size_t first = 0;
-	int result = 0;
-
-	while (first < n && result == 0) {
-		size_t n_claimed = 0;
-
-		while (first + n_claimed < n &&
-		       frame_cache_claim(r->cache, &keys[first + n_claimed],
-					 &frames[n_claimed]))
-			n_claimed++;
-		if (n_claimed > 0)
-			result = cache_run(r, keys + first, frames, n_claimed,
-					   err);
-		first += n_claimed + 1; /* and the one that was not claimed */
-	}
 	return result;
 }
 
@@ -581,7 +298,7 @@ int content_prefetch(struct content_reader *r, const struct content *c,
 	while (n_frames > 0 && result == 0) {
 		result = gather_run(&w, SIZE_MAX, n_frames, keys, &n, err);
 		if (result == 0)
-			result = cache_absent(r, keys, n, err);
+			result = content_cache_absent(r, keys, n, err);
 		n_frames -= n;
 	}
 	walk_release(&w);

@@ -12,6 +12,7 @@
 #include "lock.h"
 #include "log.h"
 #include "lost.h"
+#include "manifest_source.h"
 #include "state.h"
 
 #include <sys/types.h>
