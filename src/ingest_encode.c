@@ -26,11 +26,23 @@
  */
 #define HASH_LOG 16
 #define MIN_MATCH 5
+#define RAW_SIZE_MIN ((size_t)4 << 10) /* of a job's memory */
 
-int ingest_job_init(struct ingest_job *job)
+int ingest_job_reserve(struct ingest_job *job, size_t size)
 {
-	*job = (struct ingest_job){ .raw = malloc(INGEST_JOB_SIZE) };
-	return job->raw ? 0 : INCR_E_NOMEM;
+	size_t want = job->raw_size + size;
+	size_t n = job->raw_capacity ? 4 * job->raw_capacity : RAW_SIZE_MIN;
+	uint8_t *grown;
+
+	if (job->raw && want <= job->raw_capacity)
+		return 0;
+	n = want > n ? want : n < INGEST_JOB_SIZE ? n : INGEST_JOB_SIZE;
+	grown = realloc(job->raw, n);
+	if (!grown)
+		return INCR_E_NOMEM;
+	job->raw = grown;
+	job->raw_capacity = n;
+	return 0;
 }
 
 void ingest_job_reset(struct ingest_job *job)
@@ -206,13 +218,14 @@ static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
 {
 	const struct ingest_options *o = w->options;
 	struct manifest_entry *e = &item->entry;
-	const uint8_t *bytes = job->raw + item->raw_off;
+	const uint8_t *bytes;
 	struct manifest_entry stored = { .op = MANIFEST_REMOVE };
 	int r;
 
 	if (item->is_done)
 		return 0;
 
+	bytes = job->raw + item->raw_off;
 	hash128(bytes, (size_t)e->content.size, e->hash);
 	r = o->find_stored ? o->find_stored(o->closure, e->path, e->path_length,
 					    &stored, err) :

@@ -20,7 +20,7 @@
 void ingest_reader_release(struct ingest_reader *r)
 {
 	hasher_free(r->hasher);
-	free(r->mine);
+	buf_release(&r->mine);
 	free(r->theirs);
 }
 
@@ -63,7 +63,7 @@ int ingest_reader_item(struct ingest_reader *r,
 		return result;
 
 	item = ingest_job_add(r->job, e->path, e->path_length);
-	if (!item)
+	if (!item || ingest_job_reserve(r->job, size) < 0)
 		return incr_fail_nomem(err);
 
 	item->raw_off = (uint32_t)r->job->raw_size;

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STREAM_FIRST ((size_t)4 << 10) /* bytes that are asked for first */
+
 struct large {
 	struct ingest_reader *r; /* borrowed */
 	const struct ingest_source *source; /* borrowed */
@@ -31,21 +33,19 @@ static int prepare_buffers(struct ingest_reader *r, struct incr_error *err)
 {
 	if (!r->hasher)
 		r->hasher = hasher_new();
-	if (!r->mine)
-		r->mine = malloc(INGEST_JOB_SIZE);
-	if (!r->hasher || !r->mine)
+	if (!r->hasher)
 		return incr_fail_nomem(err);
 
 	hasher_reset(r->hasher);
 	return 0;
 }
 
-/* The next bytes of the file, a job's worth unless it ends. */
-static int read_piece(struct large *l, uint8_t *data, size_t *out_n,
-		      struct incr_error *err)
+/* The next @want bytes of the file, unless it ends. */
+static int read_bytes(struct large *l, uint8_t *data, size_t want,
+		      size_t *out_n, struct incr_error *err)
 {
 	const struct ingest_source *source = l->source;
-	size_t want = INGEST_JOB_SIZE, n;
+	size_t n;
 	int r;
 
 	if (!source->is_stream && want > source->st.size - l->off)
@@ -65,6 +65,35 @@ static int read_piece(struct large *l, uint8_t *data, size_t *out_n,
 
 	/* Also tells of a file that ended before its size. */
 	return ingest_source_check(l->r, source, err);
+}
+
+static int read_piece(struct large *l, uint8_t *data, size_t *out_n,
+		      struct incr_error *err)
+{
+	return read_bytes(l, data, INGEST_JOB_SIZE, out_n, err);
+}
+
+/* The first piece; of a stream, which tells no size, in growing memory. */
+static int read_front(struct large *l, struct incr_error *err)
+{
+	struct buf *mine = &l->r->mine;
+	size_t want = l->source->is_stream ? STREAM_FIRST : INGEST_JOB_SIZE, n;
+
+	buf_reset(mine);
+	while (!l->is_at_end && mine->size < INGEST_JOB_SIZE) {
+		int r;
+
+		if (buf_reserve(mine, want - mine->size) < 0)
+			return incr_fail_nomem(err);
+		r = read_bytes(l, mine->data + mine->size, want - mine->size,
+			       &n, err);
+		if (r < 0)
+			return r;
+		mine->size += n;
+		want = want < INGEST_JOB_SIZE / 16 ? 16 * want :
+						     INGEST_JOB_SIZE;
+	}
+	return 0;
 }
 
 /* A file of the same size and beginning that this commit has stored. */
@@ -134,7 +163,7 @@ static int count_equal(struct large *l, size_t n, size_t *out_equal,
 			m - at < FRAME_RAW_DEFAULT ? m - at : FRAME_RAW_DEFAULT;
 
 		if (at >= m || size != stored_size ||
-		    memcmp(l->r->mine + at, l->r->theirs + at, size) != 0)
+		    memcmp(l->r->mine.data + at, l->r->theirs + at, size) != 0)
 			break;
 		at += size;
 		l->n_shared++;
@@ -174,7 +203,7 @@ static int add_small(struct large *l, size_t n, struct incr_error *err)
 	if (r < 0)
 		return r;
 
-	memcpy(l->r->job->raw + item->raw_off, l->r->mine, n);
+	memcpy(l->r->job->raw + item->raw_off, l->r->mine.data, n);
 	item->entry.content.size = n;
 	l->r->job->raw_size += n;
 	return 0;
@@ -202,6 +231,7 @@ static int add_piece(struct large *l, bool is_first, const uint8_t *kept,
 		     size_t n_kept, struct incr_error *err)
 {
 	struct ingest_job *job = ingest_pipe_take(l->r->pipe);
+	size_t room = kept ? n_kept : INGEST_JOB_SIZE;
 	int r = 0;
 
 	if (!job)
@@ -210,6 +240,8 @@ static int add_piece(struct large *l, bool is_first, const uint8_t *kept,
 	l->r->job = job;
 	job->is_large = true;
 	job->is_first = is_first;
+	if (ingest_job_reserve(job, room) < 0)
+		return incr_fail_nomem(err);
 	if (is_first && l->n_shared > 0 &&
 	    content_prefix(&l->stored.content, l->n_shared,
 			   l->n_shared * FRAME_RAW_DEFAULT, &job->prefix) < 0)
@@ -241,16 +273,19 @@ static int add_pieces(struct large *l, const uint8_t *bytes, size_t n,
 
 static int add(struct large *l, struct incr_error *err)
 {
+	uint8_t *mine;
 	size_t n, n_equal;
-	int r = read_piece(l, l->r->mine, &n, err);
+	int r = read_front(l, err);
 
 	if (r < 0)
 		return r;
+	mine = l->r->mine.data;
+	n = l->r->mine.size;
 	if (l->is_at_end && n <= INGEST_SMALL_MAX)
 		return add_small(l, n, err);
 
-	l->front_hash = hash64(l->r->mine,
-			       n < FRAME_RAW_DEFAULT ? n : FRAME_RAW_DEFAULT);
+	l->front_hash =
+		hash64(mine, n < FRAME_RAW_DEFAULT ? n : FRAME_RAW_DEFAULT);
 	r = find_stored(l, err);
 	while (r == 0) {
 		n_equal = 0;
@@ -259,11 +294,10 @@ static int add(struct large *l, struct incr_error *err)
 		if (r < 0)
 			break;
 		if (n_equal < n)
-			return add_pieces(l, l->r->mine + n_equal, n - n_equal,
-					  err);
+			return add_pieces(l, mine + n_equal, n - n_equal, err);
 		if (l->is_at_end)
 			return add_shared(l, err);
-		r = read_piece(l, l->r->mine, &n, err);
+		r = read_piece(l, mine, &n, err);
 	}
 	return r;
 }

@@ -45,8 +45,8 @@ struct ingest_job {
 		is_last; /* is_large: of the file; the last has the item */
 	struct content
 		prefix; /* is_first: frames shared with the stored version */
-	uint8_t *raw; /* owned; INGEST_JOB_SIZE */
-	size_t raw_size;
+	uint8_t *raw; /* owned; of a small commit no larger than needed */
+	size_t raw_size, raw_capacity;
 	struct buf paths;
 	struct ingest_item *items; /* owned */
 	size_t n_items, items_capacity;
@@ -57,9 +57,11 @@ struct ingest_job {
 	size_t n_frames;
 };
 
-int ingest_job_init(struct ingest_job *job);
+/* A zeroed job is empty. */
 void ingest_job_release(struct ingest_job *job);
 void ingest_job_reset(struct ingest_job *job);
+/* Room for @size bytes, at most INGEST_JOB_SIZE with what is there. */
+int ingest_job_reserve(struct ingest_job *job, size_t size);
 /* A new item with a copy of the path, else zeroed; NULL: no memory. */
 struct ingest_item *ingest_job_add(struct ingest_job *job, const char *path,
 				   size_t length);
@@ -199,7 +201,8 @@ struct ingest_reader {
 	struct ingest_pipe *pipe; /* borrowed */
 	struct ingest_job *job; /* borrowed from the pipe; NULL: none at hand */
 	struct hasher *hasher; /* owned; NULL until used */
-	uint8_t *mine, *theirs; /* owned; INGEST_JOB_SIZE; NULL until used */
+	struct buf mine; /* the piece at hand */
+	uint8_t *theirs; /* owned; INGEST_JOB_SIZE; NULL until used */
 };
 
 void ingest_reader_release(struct ingest_reader *r);

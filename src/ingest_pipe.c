@@ -21,7 +21,6 @@
 
 struct slot {
 	struct ingest_job job;
-	bool is_made; /* the job's memory is there */
 	bool is_encoded;
 };
 
@@ -219,19 +218,7 @@ struct ingest_job *ingest_pipe_take(struct ingest_pipe *p)
 	slot = &p->slots[p->n_filled % p->n_slots];
 	is_failed = p->failure != 0;
 	(void)pthread_mutex_unlock(&p->lock);
-	if (is_failed)
-		return NULL;
-
-	if (!slot->is_made) {
-		struct incr_error err = INCR_ERROR_INIT;
-
-		if (ingest_job_init(&slot->job) < 0) {
-			ingest_pipe_fail(p, incr_fail_nomem(&err), &err);
-			return NULL;
-		}
-		slot->is_made = true;
-	}
-	return &slot->job;
+	return is_failed ? NULL : &slot->job;
 }
 
 int ingest_pipe_push(struct ingest_pipe *p)
@@ -311,8 +298,7 @@ void ingest_pipe_free(struct ingest_pipe *p)
 		return;
 
 	for (size_t i = 0; i < p->n_slots; i++)
-		if (p->slots[i].is_made)
-			ingest_job_release(&p->slots[i].job);
+		ingest_job_release(&p->slots[i].job);
 	incr_error_release(&p->error);
 	(void)pthread_cond_destroy(&p->encoded);
 	(void)pthread_cond_destroy(&p->filled);

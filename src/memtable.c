@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define HEIGHT_MAX 16 /* with a quarter going up: 4^16 entries */
-#define CHUNK_SIZE_MIN ((size_t)64 << 10)
+#define CHUNK_SIZE_MIN ((size_t)4 << 10)
 #define CHUNK_SIZE_MAX ((size_t)1 << 20)
 #define ALIGNMENT sizeof(void *)
 
