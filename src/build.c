@@ -315,9 +315,8 @@ static int append_opened(struct incr_build *b, struct incr_error *err)
 	name = build_name_of(b->info.number);
 	r = encode_fact(b, &fact, err);
 	if (r == 0)
-		r = lock_take(b->st->io, b->st->dirfd,
-			      LOCK_BUILD(b->info.number), true, b->st->wait_ms,
-			      name.text, &b->owner, err);
+		r = lock_take(log_locks(b->st->log), LOCK_BUILD(b->info.number),
+			      true, b->st->wait_ms, name.text, &b->owner, err);
 	if (r == 0)
 		r = staging_name_build(&b->staging, b->info.number, err);
 	return r < 0 ? r :

@@ -67,7 +67,7 @@ static int adopt(struct incr_build *b, uint64_t number, struct incr_error *err)
 		r = incr_fail(err, INCR_E_READONLY, NULL, b->st->path,
 			      "the store cannot be written");
 	if (r == 0)
-		r = lock_take(b->st->io, b->st->dirfd, LOCK_BUILD(number), true,
+		r = lock_take(log_locks(b->st->log), LOCK_BUILD(number), true,
 			      b->st->wait_ms, name.text, &b->owner, err);
 	if (r == 0)
 		r = load_owned(b, number, err);

@@ -508,6 +508,8 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 
 int index_flush(struct index *ix, struct incr_error *err)
 {
+	_cleanup_lock_file_ struct lock_file file =
+		LOCK_FILE_INIT(ix->options.io, ix->options.store_dirfd);
 	struct incr_error why = INCR_ERROR_INIT;
 	struct lock lock;
 	int r;
@@ -517,8 +519,8 @@ int index_flush(struct index *ix, struct incr_error *err)
 	r = index_freeze_active(ix, err);
 	if (r < 0 || !ix->n_frozen)
 		return r;
-	r = lock_take(ix->options.io, ix->options.store_dirfd, LOCK_MAINTENANCE,
-		      true, 0, "the index", &lock, &why);
+	r = lock_take(&file, LOCK_MAINTENANCE, true, 0, "the index", &lock,
+		      &why);
 	incr_error_release(&why);
 	if (r < 0)
 		return 0;

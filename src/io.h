@@ -91,7 +91,7 @@ struct incr_io {
 	int (*reflink)(const struct incr_io *io, int to_fd, int from_fd);
 	int (*random)(const struct incr_io *io, void *data, size_t size);
 	int64_t (*now_ns)(const struct incr_io *io); /* CLOCK_REALTIME */
-	void (*pause_ms)(const struct incr_io *io, unsigned ms);
+	void (*pause_us)(const struct incr_io *io, unsigned us);
 	void *closure; /* of a wrapping implementation */
 };
 

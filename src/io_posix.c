@@ -355,9 +355,9 @@ static int64_t posix_now_ns(const struct incr_io *io)
 	return ns_of_time(now);
 }
 
-static void posix_pause_ms(const struct incr_io *io, unsigned ms)
+static void posix_pause_us(const struct incr_io *io, unsigned us)
 {
-	struct timespec pause = { ms / 1000, (long)(ms % 1000) * 1000000 };
+	struct timespec pause = { us / 1000000, (long)(us % 1000000) * 1000 };
 
 	(void)io;
 	(void)nanosleep(&pause, NULL); /* a signal may cut the pause short */
@@ -391,5 +391,5 @@ const struct incr_io io_posix = {
 	.reflink = posix_reflink,
 	.random = posix_random,
 	.now_ns = posix_now_ns,
-	.pause_ms = posix_pause_ms,
+	.pause_us = posix_pause_us,
 };

@@ -19,25 +19,48 @@
 #define LOCK_BUILD(build) \
 	(UINT64_C(1) << 61 | (build)) /* owner of an open build */
 
+#define LOCK_SPARES_MAX 2
+
+/* The lock file, as one thread at a time uses it. */
+struct lock_file {
+	const struct incr_io *io; /* borrowed */
+	int store_dirfd; /* borrowed */
+	/* Owned: of locks that were released, so that the next need not open. */
+	int spares[LOCK_SPARES_MAX];
+	size_t n_spares;
+};
+
+#define LOCK_FILE_INIT(io_, store_dirfd_) \
+	((struct lock_file){ .io = (io_), .store_dirfd = (store_dirfd_) })
+
+void lock_file_release(struct lock_file *file);
+#define _cleanup_lock_file_ __attribute__((cleanup(lock_file_release)))
+
 /*
  * One lock is one descriptor of its own, so that two holders in one process
  * exclude each other too.  A zeroed struct holds nothing.
  */
 struct lock {
-	const struct incr_io *io;
-	int fd; /* owned; -1 or 0 with io == NULL: nothing held */
+	struct lock_file *file; /* borrowed; NULL: nothing held */
+	int fd; /* owned */
 	uint64_t off;
 };
 
 /*
  * @wait_ms  how long to wait; 0 = one try.  Waits by polling with growing
- *           pauses (1 ms to 50 ms), because OFD locks have no timed wait.
+ *           pauses, because OFD locks have no timed wait.
  * Returns 0, or INCR_E_BUSY with the code word "busy" and @thing in the message.
  */
-int lock_take(const struct incr_io *io, int store_dirfd, uint64_t off,
-	      bool is_exclusive, uint64_t wait_ms, const char *thing,
-	      struct lock *out_lock, struct incr_error *err);
+int lock_take(struct lock_file *file, uint64_t off, bool is_exclusive,
+	      uint64_t wait_ms, const char *thing, struct lock *out_lock,
+	      struct incr_error *err);
 void lock_release(struct lock *lock);
+/*
+ * The pause before the next try of who has waited for *io_waited_us, which is
+ * added up; never beyond @wait_us.
+ */
+void lock_pause(const struct incr_io *io, uint64_t wait_us,
+		uint64_t *io_waited_us);
 /* True when somebody (also this process) holds it exclusively. */
 bool lock_is_held(const struct incr_io *io, int store_dirfd, uint64_t off);
 

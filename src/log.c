@@ -508,6 +508,7 @@ struct log *log_new(const struct log_options *options)
 	log->store_dirfd = options->store_dirfd;
 	log->dirfd = -1;
 	log->lock_fd = -1;
+	log->locks = LOCK_FILE_INIT(options->io, options->store_dirfd);
 	memcpy(log->uuid, options->uuid, sizeof(log->uuid));
 	log->store_tag = hash64(options->uuid, sizeof(options->uuid));
 	log->segment_size = options->segment_size ? options->segment_size :
@@ -530,6 +531,7 @@ void log_close(struct log *log)
 	log_forget_holes(log);
 	(void)io_close(log->io, log->dirfd);
 	(void)io_close(log->io, log->lock_fd);
+	lock_file_release(&log->locks);
 	buf_release(&log->window);
 	buf_release(&log->out);
 	(void)pthread_mutex_destroy(&log->lock);
@@ -586,6 +588,11 @@ uint64_t log_begin(const struct log *log)
 {
 	(void)log;
 	return LOG_BEGIN;
+}
+
+struct lock_file *log_locks(struct log *log)
+{
+	return &log->locks;
 }
 
 bool log_is_writable(const struct log *log)

@@ -53,6 +53,8 @@ int log_create(const struct log_options *options, struct incr_error *err);
 int log_open(const struct log_options *options, struct log **out_log,
 	     struct incr_error *err);
 void log_close(struct log *log);
+/* The locks of the store, for whoever uses the log. */
+struct lock_file *log_locks(struct log *log);
 /* False also when its newest segment may only be read. */
 bool log_is_writable(const struct log *log);
 

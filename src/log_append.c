@@ -16,7 +16,6 @@
 
 #include "error.h"
 #include "hash.h"
-#include "lock.h"
 #include "log_impl.h"
 
 #include <errno.h>

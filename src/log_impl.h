@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "lock.h"
 #include "log.h"
 
 #define LOG_BEGIN ((uint64_t)LOG_SEGMENT_HEADER_SIZE)
@@ -25,6 +26,7 @@ struct log {
 	int store_dirfd; /* borrowed */
 	int dirfd; /* of log/ */
 	int lock_fd; /* of the lock file, for the hint; -1: none */
+	struct lock_file locks;
 	uint8_t uuid[16];
 	uint64_t store_tag;
 	uint64_t hint_key; /* of this boot; 0: no hint */

@@ -32,7 +32,6 @@
 #include "bytes.h"
 #include "error.h"
 #include "hash.h"
-#include "lock.h"
 #include "log_impl.h"
 
 #include <errno.h>
@@ -45,7 +44,7 @@
 #define HINT_SIZE 64
 #define MARK_OFF 32 /* of the mark in the hint */
 #define WAIT_MS 60000
-#define WAIT_STEP_MS 8 /* between looks at the hint */
+#define WAIT_US (UINT64_C(1000) * WAIT_MS)
 /* How much of what others appended one sync looks at. */
 #define AHEAD_RECORDS 256
 #define AHEAD_SIZE (UINT64_C(4) << 20)
@@ -259,37 +258,51 @@ static int sync_locked(struct log *log, uint64_t position,
 	return 0;
 }
 
+/* With LOCK_SYNC held by another: 1: look for it again. */
+static int wait_for_sync(struct log *log, uint64_t position,
+			 uint64_t *io_waited_us, struct incr_error *err)
+{
+	int r = look_at_hint(log, position, err);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (*io_waited_us >= WAIT_US)
+		return incr_fail(err, INCR_E_BUSY, NULL, "the log",
+				 "another process holds the lock");
+	lock_pause(log->io, WAIT_US, io_waited_us);
+	return 1;
+}
+
 int log_sync(struct log *log, uint64_t position, struct incr_error *err)
 {
-	uint64_t waited_ms = 0;
+	uint64_t waited_us = 0;
+	int r;
 
 	if (!log->is_writable)
 		return incr_fail(err, INCR_E_READONLY, NULL, NULL,
 				 "the log was opened for reading");
 	if (log->is_dead)
 		return log_fail_dead(err);
+	if (position <= log->durable_to)
+		return 0;
 
-	for (;;) {
+	do {
 		struct incr_error why = INCR_ERROR_INIT;
 		struct lock lock = { 0 };
-		int r = position <= log->durable_to ?
-				1 :
-				look_at_hint(log, position, err);
 
-		if (r != 0)
-			return r < 0 ? r : 0;
-		r = lock_take(log->io, log->store_dirfd, LOCK_SYNC, true,
-			      WAIT_STEP_MS, "the log", &lock, &why);
+		r = lock_take(&log->locks, LOCK_SYNC, true, 0, "the log", &lock,
+			      &why);
 		if (r == 0) {
 			r = sync_locked(log, position, err);
 			lock_release(&lock);
 			return r;
 		}
-		waited_ms += WAIT_STEP_MS;
-		if (r != INCR_E_BUSY || waited_ms >= WAIT_MS)
+		if (r != INCR_E_BUSY)
 			return incr_fail_with(err, r, &why);
 		incr_error_release(&why);
-	}
+		r = wait_for_sync(log, position, &waited_us, err);
+	} while (r == 1);
+	return r;
 }
 
 /* Write @size bytes at @position of one segment over themselves. */
@@ -402,8 +415,8 @@ int log_heal(struct log *log, uint64_t position, struct incr_error *err)
 	log_note_durable(log, hint.synced_to);
 	if (hint.failed_from == 0)
 		return 0;
-	r = lock_take(log->io, log->store_dirfd, LOCK_SYNC, true, WAIT_MS,
-		      "the log", &lock, err);
+	r = lock_take(&log->locks, LOCK_SYNC, true, WAIT_MS, "the log", &lock,
+		      err);
 	if (r < 0)
 		return r;
 	r = heal_locked(log, position, err);

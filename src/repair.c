@@ -226,7 +226,7 @@ static int mend_under_lock(struct repair *p)
 static int mend_locked(struct repair *p)
 {
 	struct lock lock;
-	int r = lock_take(p->st->io, p->st->dirfd, LOCK_APPEND, true,
+	int r = lock_take(log_locks(p->st->log), LOCK_APPEND, true,
 			  p->options->wait_ms, "the log", &lock, p->err);
 
 	if (r < 0)

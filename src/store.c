@@ -219,7 +219,7 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock,
 		(void)index_flush(st->index, &ignored);
 		incr_error_release(&ignored);
 	}
-	r = lock_take(st->io, st->dirfd, LOCK_APPEND, true, st->wait_ms,
+	r = lock_take(log_locks(st->log), LOCK_APPEND, true, st->wait_ms,
 		      "the log", out_lock, err);
 	if (r < 0)
 		return r;
@@ -370,7 +370,7 @@ int store_lock_branch(struct incr_store *st, const struct state_branch *branch,
 	if (incr_store_is_readonly(st))
 		return incr_fail(err, INCR_E_READONLY, NULL, st->path,
 				 "the store cannot be written");
-	r = lock_take(st->io, st->dirfd, LOCK_BRANCH(branch->fact.id),
+	r = lock_take(log_locks(st->log), LOCK_BRANCH(branch->fact.id),
 		      is_exclusive, st->wait_ms, "a branch", out_lock, &busy);
 	if (r != INCR_E_BUSY)
 		return incr_fail_with(err, r, &busy);

@@ -463,11 +463,11 @@ static int64_t fault_now_ns(const struct incr_io *io)
 	return f->below->now_ns(f->below);
 }
 
-static void fault_pause_ms(const struct incr_io *io, unsigned ms)
+static void fault_pause_us(const struct incr_io *io, unsigned us)
 {
 	const struct fault_table *f = io->closure;
 
-	f->below->pause_ms(f->below, ms);
+	f->below->pause_us(f->below, us);
 }
 
 static const struct incr_io table = {
@@ -498,7 +498,7 @@ static const struct incr_io table = {
 	.reflink = fault_reflink,
 	.random = fault_random,
 	.now_ns = fault_now_ns,
-	.pause_ms = fault_pause_ms,
+	.pause_us = fault_pause_us,
 };
 
 void fault_table_init(struct fault_table *f, const struct incr_io *below)

@@ -474,10 +474,10 @@ static int64_t sim_now(const struct incr_io *io)
 	LEAVE(sim->clock);
 }
 
-static void sim_pause(const struct incr_io *io, unsigned ms)
+static void sim_pause(const struct incr_io *io, unsigned us)
 {
 	(void)io;
-	(void)ms; /* time does not pass here */
+	(void)us; /* time does not pass here */
 }
 
 static const struct incr_io sim_table = {
@@ -508,7 +508,7 @@ static const struct incr_io sim_table = {
 	.reflink = sim_reflink,
 	.random = sim_random_bytes,
 	.now_ns = sim_now,
-	.pause_ms = sim_pause,
+	.pause_us = sim_pause,
 };
 
 struct sim *sim_new(void)

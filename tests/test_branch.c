@@ -152,7 +152,7 @@ static void test_branch__locked_by_a_build__is_busy(void)
 	options.dataset_id = k.dataset;
 	store_kit_commit(&k, INCR_APPEND, NULL, "a=1");
 	CHECK_OK(make(&k, "b", "main", 1));
-	REQUIRE_OK(lock_take(&io_posix, k.st->dirfd,
+	REQUIRE_OK(lock_take(log_locks(k.st->log),
 			     LOCK_BRANCH(id_of(&k, "main")), true, 0, "test",
 			     &lock, NULL));
 	CHECK_INT_EQ(0, store_kit_commit(&k, INCR_APPEND, NULL, "b=1"));

@@ -282,7 +282,7 @@ static int append_many(unsigned n, uint64_t segment_size)
 	for (unsigned i = 0; r >= 0 && i < n; i++) {
 		struct lock lock = { 0 };
 
-		r = lock_take(&io_posix, f.dirfd, LOCK_APPEND, true, 60000,
+		r = lock_take(log_locks(f.log), LOCK_APPEND, true, 60000,
 			      "the log", &lock, NULL);
 		if (r == 0)
 			r = log_fixture_read(&f, NULL);
