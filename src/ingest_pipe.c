@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #define N_WORKERS_MAX 32
@@ -44,20 +43,11 @@ struct ingest_pipe {
 	struct slot slots[N_JOBS_MAX];
 };
 
-static size_t count_cores(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
-		return 1;
-	return (size_t)CPU_COUNT(&set);
-}
-
 int ingest_pipe_new(const struct ingest_options *options,
 		    struct ingest_sink *sink, struct ingest_pipe **out_pipe)
 {
 	struct ingest_pipe *p = calloc(1, sizeof(*p));
-	size_t n = options->n_threads ? options->n_threads : count_cores();
+	size_t n = options->n_threads ? options->n_threads : io_count_cores();
 
 	if (!p)
 		return INCR_E_NOMEM;

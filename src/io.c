@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -244,4 +245,13 @@ int io_replace_file(const struct incr_io *io, int dirfd, const char *path,
 	}
 
 	return is_durable ? sync_parent(io, dirfd, path, err) : 0;
+}
+
+size_t io_count_cores(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return (size_t)CPU_COUNT(&set);
 }

@@ -143,5 +143,7 @@ int io_remove_tree(const struct incr_io *io, int dirfd, const char *path,
 		   struct incr_error *err);
 /* close(), and for fd < 0 nothing. -errno matters only after a write. */
 int io_close(const struct incr_io *io, int fd);
+/* Processors that this process may use; at least 1. */
+size_t io_count_cores(void);
 
 #endif

@@ -22,6 +22,7 @@
 #include "error.h"
 #include "hash.h"
 #include "store_format.h"
+#include "verify_data.h"
 
 #define FRAME_CACHE_DEFAULT ((size_t)32 << 20)
 #define BLOCK_CACHE_DEFAULT ((size_t)16 << 20)
@@ -159,6 +160,7 @@ int store_open_with(const struct incr_io *io, const char *path,
 	st->dirfd = -1;
 	st->wait_ms = options->wait_ms;
 	st->n_changes_in_memory = CHANGE_TABLE_IN_MEMORY;
+	st->verify_alone_size = VERIFY_ALONE_SIZE;
 	r = store_format_open(st, path, err);
 	if (r == 0) {
 		st->is_readonly = st->is_readonly || options->is_readonly ||

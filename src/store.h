@@ -37,6 +37,7 @@ struct incr_store {
 	struct content_reader *reader;
 	struct index *index;
 	uint64_t n_changes_in_memory; /* entries of a change set; more are in a table */
+	uint64_t verify_alone_size; /* content; more is read by threads */
 	uint64_t n_appended; /* records that this handle has written */
 	bool is_broken; /* a record could not be applied after it was appended: reopen */
 	bool is_appending; /* holds the append lock: nothing slow is done */

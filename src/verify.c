@@ -529,8 +529,8 @@ int incr_verify(struct incr_store *st,
 		v.deadline_ns = store_now(st) +
 				(int64_t)options->time_limit_ms * 1000000;
 	if (options->reads_data)
-		r = verify_data_new(st->reader, report_failure, &v, &v.data,
-				    err);
+		r = verify_data_new(st->reader, st->verify_alone_size,
+				    report_failure, &v, &v.data, err);
 	if (r == 0)
 		r = check_all(&v);
 	verify_data_free(v.data);

@@ -14,10 +14,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "hash.h"
+#include "io.h"
 
 #define READ_SIZE ((size_t)1 << 20)
 #define N_THREADS_MAX 16
@@ -53,6 +53,8 @@ struct verify_data {
 	size_t n_damaged;
 	bool has_shared;
 	uint64_t size;
+	uint64_t alone_size; /* left to be read without threads */
+	bool has_threads;
 
 	pthread_mutex_t lock; /* guards the states of jobs and the rest here */
 	pthread_cond_t is_ready, is_done;
@@ -149,9 +151,17 @@ static int worker_init(struct worker *w, struct verify_data *d)
 	return w->hasher && w->bytes ? 0 : INCR_E_NOMEM;
 }
 
-static void start_threads(struct verify_data *d, size_t n_wanted)
+/* Threads begin when so much is read that they are worth their start. */
+static void start_threads(struct verify_data *d, uint64_t size)
 {
-	while (d->n_threads < n_wanted) {
+	if (d->has_threads)
+		return;
+	if (size <= d->alone_size) {
+		d->alone_size -= size;
+		return;
+	}
+	d->has_threads = true;
+	while (d->n_threads < d->n_jobs / JOBS_PER_THREAD) {
 		struct worker *w = &d->workers[d->n_threads];
 
 		/* fewer will do, and none too */
@@ -163,22 +173,22 @@ static void start_threads(struct verify_data *d, size_t n_wanted)
 	}
 }
 
-int verify_data_new(struct content_reader *reader, verify_failure_fn fn,
-		    void *closure, struct verify_data **out_data,
-		    struct incr_error *err)
+int verify_data_new(struct content_reader *reader, uint64_t alone_size,
+		    verify_failure_fn fn, void *closure,
+		    struct verify_data **out_data, struct incr_error *err)
 {
 	struct verify_data *d = calloc(1, sizeof(*d));
-	long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
-	size_t n = n_cores < 1		   ? 1 :
-		   n_cores > N_THREADS_MAX ? N_THREADS_MAX :
-					     (size_t)n_cores;
+	size_t n_cores;
 
 	if (!d)
 		return incr_fail_nomem(err);
 	d->reader = reader;
+	d->alone_size = alone_size;
 	d->fn = fn;
 	d->closure = closure;
-	d->n_jobs = n * JOBS_PER_THREAD;
+	n_cores = io_count_cores();
+	d->n_jobs = JOBS_PER_THREAD *
+		    (n_cores < N_THREADS_MAX ? n_cores : N_THREADS_MAX);
 	(void)pthread_mutex_init(&d->lock, NULL); /* cannot fail on Linux */
 	(void)pthread_cond_init(&d->is_ready, NULL);
 	(void)pthread_cond_init(&d->is_done, NULL);
@@ -187,7 +197,6 @@ int verify_data_new(struct content_reader *reader, verify_failure_fn fn,
 		verify_data_free(d);
 		return incr_fail_nomem(err);
 	}
-	start_threads(d, n);
 	*out_data = d;
 	return 0;
 }
@@ -394,6 +403,7 @@ int verify_data_check(struct verify_data *d, const struct manifest_entry *entry,
 		job_release(j);
 		return incr_fail_nomem(err);
 	}
+	start_threads(d, entry->content.size);
 	if (d->n_threads == 0) {
 		run_job(&d->workers[N_THREADS_MAX], j);
 		return give(d, j, err);

@@ -19,10 +19,17 @@ struct verify_failure {
 typedef int (*verify_failure_fn)(void *closure,
 				 const struct verify_failure *failure);
 
+/* Threads take as long to start as this to read. */
+#define VERIFY_ALONE_SIZE (UINT64_C(256) << 10)
+
 struct verify_data;
-int verify_data_new(struct content_reader *reader, verify_failure_fn fn,
-		    void *closure, struct verify_data **out_data,
-		    struct incr_error *err);
+/*
+ * @alone_size: as many bytes are read by the caller's thread; the others start
+ * with what is more.
+ */
+int verify_data_new(struct content_reader *reader, uint64_t alone_size,
+		    verify_failure_fn fn, void *closure,
+		    struct verify_data **out_data, struct incr_error *err);
 void verify_data_free(struct verify_data *d);
 /*
  * Check a file of a manifest; what comes of it may be reported by a later call.

@@ -262,8 +262,11 @@ static int run_verify(struct fault_run *run)
 {
 	struct incr_verify_options options = { .reads_data = true };
 	struct incr_verify_result result;
-	int r = incr_verify(run->st, &options, note_finding, NULL, &result,
-			    &run->err);
+	int r;
+
+	run->st->verify_alone_size = 0; /* threads read it */
+	r = incr_verify(run->st, &options, note_finding, NULL, &result,
+			&run->err);
 
 	if (r == 0 && result.n_findings)
 		return incr_fail(&run->err, INCR_E_CORRUPT, "finding", NULL,
