@@ -165,6 +165,10 @@ static int tail_size(struct log *log, struct segment *segment,
 	char name[LOG_NAME_SIZE];
 	bool is_blank = true;
 
+	*out_torn = 0;
+	if (log_is_still_blank(log, segment, position))
+		return 0;
+	log->blank_from = 0;
 	log_segment_name(segment->base, name);
 	do {
 		int r = io_read_upto(log->io, segment->fd, bytes, sizeof(bytes),
@@ -183,6 +187,7 @@ static int tail_size(struct log *log, struct segment *segment,
 	} while (n == sizeof(bytes));
 
 	end = segment->base + off;
+	log->blank_from = position;
 	log->blank_to = is_blank ? end : position;
 	*out_torn = is_blank ? 0 : end - position;
 	return 0;
@@ -381,10 +386,25 @@ static int write_record(struct log *log, const struct log_append *a,
 		/* If this fails too, the next append cuts the torn tail. */
 		(void)log->io->truncate(log->io, segment->fd, off);
 		log->reserved_to = 0;
+		log->blank_from = 0;
 		return r;
 	}
+	log->blank_from = end;
+	if (log->blank_to < end + n_blanks)
+		log->blank_to = end + n_blanks;
 	*out_end = end;
 	return 0;
+}
+
+/* Who reads the record back finds it in the window. */
+static void show_written(struct log *log, uint64_t position)
+{
+	struct buf window = log->window;
+
+	log->window = log->out;
+	log->out = window;
+	log->window_position = position;
+	log->window_ends = false;
 }
 
 static int check_append(const struct log *log, const struct log_append *a,
@@ -429,6 +449,7 @@ int log_append(struct log *log, const struct log_append *a,
 	if (r < 0)
 		return r;
 
+	show_written(log, position);
 	log->next_position = end;
 	log->next_sequence = a->sequence + 1;
 	*out_position = position;

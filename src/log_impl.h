@@ -50,7 +50,8 @@ struct log {
 	uint64_t next_position, next_sequence; /* after the last record seen */
 	uint64_t durable_to;
 	uint64_t reserved_to; /* there is room on disk up to here; 0: not known */
-	uint64_t blank_to; /* of the last append: zeros from its end up to here */
+	/* The end of the log when it was seen last: zeros from there up to here. */
+	uint64_t blank_from, blank_to; /* blank_from 0: not known */
 	bool is_dead; /* a sync failed */
 	bool is_newer; /* holds records only a newer program may append to */
 	struct log_hole *holes; /* owned: those known, as they were found */
@@ -99,6 +100,13 @@ int log_fail_corrupt(struct incr_error *err, uint64_t base, uint64_t position,
 
 /* Nothing but zeros, all there is of them: room for later records. */
 bool log_is_blank(const uint8_t *bytes, size_t size);
+
+/*
+ * Nothing has come where this handle saw the end of the log, in @segment, and
+ * zeros behind it: a writer begins a record there, or cuts them off first.
+ */
+bool log_is_still_blank(struct log *log, struct segment *segment,
+			uint64_t position);
 
 /* The first segment with a base above @position: its base; false: there is none. */
 bool log_next_segment(struct log *log, uint64_t position, uint64_t *out_base);

@@ -11,6 +11,9 @@
  * larger, a later segment, the hint of this boot, or what this handle knows.
  * Each proof is gathered first and the record read again after it, since a
  * writer at work can make both true one after the other.
+ *
+ * Who commits looks at the end of the log again and again.  Where it was found,
+ * with zeros behind it, the first bytes tell whether it still is there.
  */
 #include "config.h"
 
@@ -306,15 +309,55 @@ bool log_is_blank(const uint8_t *bytes, size_t size)
 	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
+bool log_is_still_blank(struct log *log, struct segment *segment,
+			uint64_t position)
+{
+	uint8_t bytes[RECORD_HEADER_SIZE];
+	size_t n;
+
+	if (position != log->blank_from ||
+	    log->blank_to < position + sizeof(bytes))
+		return false;
+	/* what an error means, who reads all of it finds out */
+	return io_read_upto(log->io, segment->fd, bytes, sizeof(bytes),
+			    position - segment->base, &n, "log", NULL) == 0 &&
+	       n == sizeof(bytes) && log_is_blank(bytes, n);
+}
+
+/* Nothing proves that bytes at @position or behind it had been on disk. */
+static bool is_unproved(struct log *log, uint64_t position,
+			struct log_hint hint)
+{
+	return hint.synced_to <= position && log->durable_to <= position &&
+	       log_newest_base(log) <= position;
+}
+
 /* Nothing stands at @position, and nothing known before it was read says otherwise. */
 static bool is_plain_end(struct log *log, uint64_t position,
 			 struct log_hint hint)
 {
 	/* what is no record was read afresh, so the window begins with it */
-	return log->window_ends && hint.synced_to <= position &&
-	       log->durable_to <= position &&
-	       log_newest_base(log) <= position &&
-	       log_is_blank(log->window.data, log->window.size);
+	if (!log->window_ends || !is_unproved(log, position, hint) ||
+	    !log_is_blank(log->window.data, log->window.size))
+		return false;
+	log->blank_from = log->window_position;
+	log->blank_to = log->window_position + log->window.size;
+	return true;
+}
+
+/* The end was here before, and still is: a look at few bytes. */
+static bool is_still_end(struct log *log, uint64_t position)
+{
+	struct segment *segment;
+	bool is_blank;
+
+	if (position != log->blank_from ||
+	    !is_unproved(log, position, log_hint_read(log)) ||
+	    log_segment_get(log, position, &segment, NULL) < 0)
+		return false;
+	is_blank = log_is_still_blank(log, segment, position);
+	log_segment_put(log, segment);
+	return is_blank;
 }
 
 /* log_load() found nothing at @position: end of the log, or damage? */
@@ -330,8 +373,7 @@ static int judge(struct log *log, uint64_t position,
 
 	if (is_plain_end(log, position, hint))
 		return 1;
-	if (hint.synced_to <= position && log->durable_to <= position &&
-	    log_newest_base(log) <= position) {
+	if (is_unproved(log, position, hint)) {
 		r = was_durable(log, position, err);
 		if (r <= 0)
 			return r < 0 ? r : 1;
@@ -354,6 +396,8 @@ static int read_one(struct log *log, uint64_t position,
 	bool has_hint = !window_has_record(log, position);
 	int r;
 
+	if (is_still_end(log, position))
+		return 1;
 	if (has_hint)
 		hint = log_hint_read(log);
 	r = log_load(log, position, out_record, out_next, err);

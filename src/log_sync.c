@@ -200,9 +200,17 @@ static int read_ahead(struct log *log, uint64_t position, uint64_t *out_end,
 
 	for (unsigned n = 0; n < AHEAD_RECORDS; n++) {
 		struct log_record record;
+		struct segment *segment;
 		uint64_t next;
-		int r = log_load(log, end, &record, &next, err);
+		int r = log_segment_get(log, end, &segment, err);
 
+		if (r < 0)
+			return r;
+		if (log_is_still_blank(log, segment, end))
+			r = 1;
+		log_segment_put(log, segment);
+		if (r == 0)
+			r = log_load(log, end, &record, &next, err);
 		if (r < 0)
 			return r;
 		if (r > 0)

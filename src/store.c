@@ -273,7 +273,8 @@ int store_append(struct incr_store *st, enum fact_type type,
 	st->n_appended++;
 	/* a new segment may have begun: the record stands where the log says */
 	at->position = position;
-	r = store_catch_up(st, err);
+	/* with the append lock held nothing else can have come */
+	r = store_catch_up_to(st, next, err);
 	if (r == 0 && type == FACT_COMMIT && !had_losses &&
 	    state_has_losses(st->index, err) == 1)
 		r = incr_fail(err, INCR_E_CORRUPT, "damaged-manifest", NULL,

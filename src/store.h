@@ -60,7 +60,10 @@ int store_repair_with(const struct incr_io *io, const char *path,
 
 /* Apply what was appended since; readers need no lock. */
 int store_catch_up(struct incr_store *st, struct incr_error *err);
-/* The same after opening; the checkpoint is compared with the log. */
+/* Only what stands before @until. */
+int store_catch_up_to(struct incr_store *st, uint64_t until,
+		      struct incr_error *err);
+/* store_catch_up() after opening; the checkpoint is compared with the log. */
 int store_first_catch_up(struct incr_store *st, bool allows_damage,
 			 struct incr_error *err);
 /* INCR_E_DEAD after a failure that left the index behind the log. */

@@ -99,18 +99,19 @@ static int read_record(struct incr_store *st, uint64_t position,
 	return r < 0 ? r : log_read(st->log, position, record, out_next, err);
 }
 
-/* Apply the records behind the index's position. */
-static int replay(struct incr_store *st, struct incr_error *err)
+/* Apply the records behind the index's position; those at @until or behind it may wait. */
+static int replay(struct incr_store *st, uint64_t until, struct incr_error *err)
 {
 	struct index_position *at = index_position(st->index);
 	struct log_record record;
 	uint64_t next;
-	int r;
+	int r = 0;
 
 	if (!at->position)
 		at->position = log_begin(st->log);
 	index_set_replaying(st->index, true);
 	for (unsigned n = 1;
+	     at->position < until &&
 	     (r = read_record(st, at->position, &record, &next, err)) == 0;
 	     n++) {
 		r = apply_record(st->index, &record, st->reader, err);
@@ -134,7 +135,7 @@ int store_rebuild(struct incr_store *st, struct incr_error *err)
 	st->is_broken = true;
 	r = index_reset(st->index, err);
 	if (r == 0)
-		r = replay(st, err);
+		r = replay(st, UINT64_MAX, err);
 	st->is_broken = r < 0;
 	return r;
 }
@@ -206,8 +207,14 @@ int store_check_not_broken(const struct incr_store *st, struct incr_error *err)
 			 "an earlier failure left this handle behind the log");
 }
 
-/* A damaged table is found when it is read: once, start again from the log. */
 int store_catch_up(struct incr_store *st, struct incr_error *err)
+{
+	return store_catch_up_to(st, UINT64_MAX, err);
+}
+
+/* A damaged table is found when it is read: once, start again from the log. */
+int store_catch_up_to(struct incr_store *st, uint64_t until,
+		      struct incr_error *err)
 {
 	struct incr_error why = INCR_ERROR_INIT;
 	uint64_t before = index_position(st->index)->position;
@@ -217,7 +224,7 @@ int store_catch_up(struct incr_store *st, struct incr_error *err)
 		return r;
 	if (index_is_damaged(st->index))
 		return store_rebuild(st, err);
-	r = replay(st, &why);
+	r = replay(st, until, &why);
 	if (r == INCR_E_CORRUPT && (index_is_damaged(st->index) ||
 				    !strcmp(why.word, "damaged-table"))) {
 		incr_error_release(&why);

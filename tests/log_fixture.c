@@ -39,6 +39,15 @@ static int counting_fsync_dir(const struct incr_io *io, int fd)
 	return io_posix.fsync_dir(&io_posix, fd);
 }
 
+static int64_t counting_pread(const struct incr_io *io, int fd, void *data,
+			      size_t size, uint64_t off)
+{
+	(void)io;
+	log_faults.n_pread++;
+	log_faults.pread_size += size;
+	return io_posix.pread(&io_posix, fd, data, size, off);
+}
+
 static int64_t failing_pwrite(const struct incr_io *io, int fd,
 			      const void *data, size_t size, uint64_t off)
 {
@@ -66,6 +75,7 @@ int log_fixture_open(struct log_fixture *f, uint64_t segment_size)
 	faulty_io.fdatasync = counting_fdatasync;
 	faulty_io.fsync = counting_fsync;
 	faulty_io.fsync_dir = counting_fsync_dir;
+	faulty_io.pread = counting_pread;
 	faulty_io.pwrite = failing_pwrite;
 
 	*f = (struct log_fixture){ .sequence = 1 };

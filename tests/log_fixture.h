@@ -48,6 +48,8 @@ int log_fixture_count(struct log_fixture *f, const char *path);
 /* The io table of all fixtures.  One thread at a time. */
 struct log_faults {
 	unsigned n_fdatasync, n_fsync, n_fsync_dir, n_pwrite; /* calls so far */
+	unsigned n_pread;
+	size_t pread_size; /* bytes asked for by them */
 	int fdatasync_errno, fsync_dir_errno; /* fail every call; 0: do not */
 	/* Write that much of the next large pwrite, then fail once. */
 	int pwrite_errno;

@@ -194,6 +194,71 @@ static void test_log_append__zeros_and_new_segments__are_cut(void)
 	log_fixture_close(&reader);
 }
 
+/* A log with zeros behind its end, which the handle has seen. */
+static int create_with_zeros(struct log_fixture *f, uint64_t segment_size)
+{
+	int r = log_fixture_create(f, segment_size);
+
+	while (r == 0 && f->end < 6000)
+		r = log_fixture_append(f, NULL);
+	return r < 0 ? r : log_fixture_read(f, NULL);
+}
+
+static void test_log_read__end_seen_before__looks_at_few_bytes(void)
+{
+	struct log_fixture a, b;
+
+	REQUIRE_OK(create_with_zeros(&a, 0));
+	REQUIRE_OK(log_fixture_open(&b, 0));
+	REQUIRE(log_fixture_read(&b, NULL) > 0);
+	for (int i = 0; i < 3; i++) {
+		log_faults = (struct log_faults){ 0 };
+		CHECK_INT_EQ(0, log_fixture_read(&b, NULL));
+		/* the hint, and where a record would begin */
+		CHECK_INT_EQ(2, log_faults.n_pread);
+		CHECK_INT_EQ(128, log_faults.pread_size);
+		CHECK_OK(log_fixture_append(&a, NULL));
+		CHECK_OK(log_fixture_append(&a, NULL));
+		CHECK_INT_EQ(2, log_fixture_read(&b, NULL));
+	}
+	log_fixture_close(&a);
+	log_fixture_close(&b);
+}
+
+static void test_log_read__end_seen_before__finds_new_segments(void)
+{
+	struct log_fixture a, b;
+	uint64_t first;
+
+	REQUIRE_OK(create_with_zeros(&a, 8192));
+	REQUIRE_OK(log_fixture_open(&b, 8192));
+	REQUIRE(log_fixture_read(&b, NULL) > 0);
+	first = a.sequence;
+	while (log_fixture_count(&a, "log") < 3)
+		REQUIRE_OK(log_fixture_append(&a, NULL));
+	CHECK_INT_EQ(a.sequence - first, log_fixture_read(&b, NULL));
+	REQUIRE_OK(log_fixture_append(&b, NULL));
+	CHECK_INT_EQ(1, log_fixture_read(&a, NULL));
+	log_fixture_close(&a);
+	log_fixture_close(&b);
+}
+
+static void test_log_append__torn_where_end_was_seen__keeps_it_aside(void)
+{
+	struct log_fixture f;
+	uint64_t n;
+
+	REQUIRE_OK(create_with_zeros(&f, 0));
+	n = f.sequence - 1;
+	/* a writer was killed since */
+	log_fixture_write(&f, FIRST_SEGMENT, f.end, "INCR half of a record",
+			  21);
+	REQUIRE_OK(log_fixture_append(&f, NULL));
+	CHECK_INT_EQ(1, log_fixture_count(&f, "lost"));
+	CHECK_INT_EQ(n + 1, log_fixture_reread(&f, NULL));
+	log_fixture_close(&f);
+}
+
 static void test_log_append__wrong_place_or_number__is_invalid(void)
 {
 	struct log_fixture f;
@@ -411,6 +476,9 @@ static const struct testing_test tests[] = {
 	TEST(test_log_append__disk_full__takes_back),
 	TEST(test_log_append__used_much__writes_over_zeros),
 	TEST(test_log_append__zeros_and_new_segments__are_cut),
+	TEST(test_log_read__end_seen_before__looks_at_few_bytes),
+	TEST(test_log_read__end_seen_before__finds_new_segments),
+	TEST(test_log_append__torn_where_end_was_seen__keeps_it_aside),
 	TEST(test_log_append__wrong_place_or_number__is_invalid),
 	TEST(test_log__opened_for_reading__refuses_writes),
 	TEST(test_log__unknown_flags__limit_the_reader),
