@@ -249,7 +249,7 @@ static int put_frame(struct ingest_worker *w, struct ingest_job *job,
 		     struct incr_error *err)
 {
 	size_t before = job->frames.size;
-	struct compressor *c;
+	struct compressor *c = NULL;
 	int r = need_compressor(w, raw_size < COMPRESS_MIN ? INGEST_RAW : kind,
 				&c, err);
 
