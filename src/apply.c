@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "apply_content.h"
 #include "apply_impl.h"
 
 #include <inttypes.h>
@@ -407,6 +408,7 @@ static int put_versions(struct apply *a, struct state_txn *t,
 			uint64_t frames_position)
 {
 	_cleanup_buf_ struct buf value = BUF_INIT;
+	struct apply_content fresh;
 	struct manifest_source m;
 	const struct manifest_entry *e;
 	int r = manifest_source_open(&t->fact, frames_position, a->reader, &m,
@@ -414,14 +416,20 @@ static int put_versions(struct apply *a, struct state_txn *t,
 
 	if (r < 0)
 		return r;
+	apply_content_init(&fresh, &m, frames_position);
 	while ((r = manifest_reader_next(m.entries, &e, a->err)) == 0) {
 		r = put_version(a, t, e, &value);
+		if (r == 0)
+			r = apply_content_add(&fresh, a->ix, e, a->err);
 		if (r < 0)
 			break;
 		t->n_entries++;
 	}
+	if (r >= 0)
+		r = apply_content_put(&fresh, a->ix, a->err);
+	apply_content_release(&fresh);
 	manifest_source_release(&m);
-	return r < 0 ? r : 0;
+	return r;
 }
 
 /* One that cannot be read leaves its views without what it says, and nothing else. */

@@ -32,6 +32,17 @@ int commit_find_stored(void *closure, const char *path, size_t length,
 	return r;
 }
 
+static int find_content(void *closure, const uint8_t *hash, uint64_t front,
+			uint64_t size, struct content *out_content,
+			struct incr_error *err)
+{
+	struct incr_store *st = closure;
+	struct state_content_key k = hash ? state_content_small(hash) :
+					    state_content_large(front, size);
+
+	return state_find_content(st->index, k, size, out_content, err);
+}
+
 void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 			   bool drops_unchanged, struct ingest_options *out)
 {
@@ -40,6 +51,8 @@ void commit_ingest_options(struct incr_store *st, struct incr_view *view,
 		.store_dirfd = st->dirfd,
 		.find_stored = view ? commit_find_stored : NULL,
 		.closure = view,
+		.find_content = find_content,
+		.content_closure = st,
 		.reader = st->reader,
 		.drops_unchanged = drops_unchanged,
 	};

@@ -90,6 +90,7 @@ int content_prefix(const struct content *from, uint64_t n_frames, uint64_t size,
 	struct content c = {
 		.kind = CONTENT_EXTENTS,
 		.size = size,
+		.front = from->front,
 		.frame_size = from->frame_size,
 	};
 	uint64_t left = n_frames;
@@ -148,13 +149,22 @@ static int encode_extents(const struct content *c, struct buf *out)
 		for (size_t k = 0; k < 5 && r == 0; k++)
 			r = buf_put_varint(out, fields[k]);
 	}
+	if (r == 0 && c->front)
+		r = buf_put_u64(out, c->front);
 	return r;
+}
+
+/* The number that the bytes begin with. */
+static enum content_kind kind_on_disk(const struct content *c)
+{
+	return c->kind == CONTENT_EXTENTS && c->front ? CONTENT_FRONTED :
+							c->kind;
 }
 
 int content_encode(const struct content *c, struct buf *out)
 {
 	size_t start = out->size;
-	int r = buf_put_varint(out, c->kind);
+	int r = buf_put_varint(out, kind_on_disk(c));
 
 	if (r == 0 && c->kind == CONTENT_PART)
 		r = encode_part(c, out);
@@ -263,6 +273,13 @@ static int decode_extents(struct cursor *from, struct content *c)
 	return 0;
 }
 
+/* 0 is the front of kind 2: each descriptor has one form. */
+static int decode_front(struct cursor *from, struct content *c)
+{
+	c->front = cursor_u64(from);
+	return from->is_bad || !c->front ? INCR_E_CORRUPT : 0;
+}
+
 int content_decode(struct cursor *from, struct content *out)
 {
 	struct content c = { .kind = CONTENT_EMPTY };
@@ -272,9 +289,12 @@ int content_decode(struct cursor *from, struct content *out)
 	if (r == 0 && kind == CONTENT_PART) {
 		c.kind = CONTENT_PART;
 		r = decode_part(from, &c);
-	} else if (r == 0 && kind == CONTENT_EXTENTS) {
+	} else if (r == 0 &&
+		   (kind == CONTENT_EXTENTS || kind == CONTENT_FRONTED)) {
 		c.kind = CONTENT_EXTENTS;
 		r = decode_extents(from, &c);
+		if (r == 0 && kind == CONTENT_FRONTED)
+			r = decode_front(from, &c);
 	} else if (kind != CONTENT_EMPTY) {
 		r = INCR_E_CORRUPT;
 	}

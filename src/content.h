@@ -12,6 +12,7 @@ enum content_kind {
 	CONTENT_PART = 1, /* within one frame, perhaps shared with neighbours */
 	CONTENT_EXTENTS =
 		2, /* many frames, each but the last of frame_size raw bytes */
+	CONTENT_FRONTED = 3 /* on disk only: the same, with its front */
 };
 
 /*
@@ -42,6 +43,7 @@ struct content {
 	uint32_t frame_raw;
 	uint32_t part_off; /* of the file in the raw frame */
 	/* CONTENT_EXTENTS */
+	uint64_t front; /* hash64 of the first frame's raw bytes; 0: not known */
 	uint32_t frame_size; /* power of two, 4 KiB to FRAME_RAW_MAX */
 	size_t n_extents;
 	struct content_extent *extents; /* owned */

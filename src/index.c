@@ -235,6 +235,22 @@ int index_get(struct index *ix, const void *key, size_t key_size,
 	return r < 0 ? r : get_once(ix, key, key_size, out_value, err);
 }
 
+int index_peek(struct index *ix, const void *key, size_t key_size,
+	       struct buf *out_value, struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	int r = get_once(ix, key, key_size, out_value, &why);
+
+	if (r >= 0)
+		return r;
+	if (r == INCR_E_NOMEM)
+		return incr_fail_with(err, r, &why);
+	incr_error_release(&why);
+	if (r == INCR_E_CORRUPT)
+		index_note_damage(ix);
+	return 1;
+}
+
 int index_put(struct index *ix, const void *key, size_t key_size,
 	      const void *value, size_t value_size, struct incr_error *err)
 {

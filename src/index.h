@@ -25,6 +25,8 @@ struct index_options {
 	uint64_t tag; /* of the store */
 	bool is_writable;
 	struct block_cache *cache; /* borrowed */
+	/* keys that begin with it are mostly looked up in vain: tables get a filter for them */
+	uint8_t filtered;
 	/* index_reset() and the log from its beginning; NULL: damage is an error */
 	int (*rebuild)(void *closure, struct incr_error *err);
 	void *closure;
@@ -74,6 +76,13 @@ void index_set_replaying(struct index *ix, bool is_replaying);
 /* 0 and the value, 1 when absent.  Rebuilds a damaged index, once. */
 int index_get(struct index *ix, const void *key, size_t key_size,
 	      struct buf *out_value, struct incr_error *err);
+/*
+ * The same for something that can be done without: damage is "absent", and
+ * noted for the next call that needs the truth.  Any number of threads at
+ * once, as long as nobody calls anything else.
+ */
+int index_peek(struct index *ix, const void *key, size_t key_size,
+	       struct buf *out_value, struct incr_error *err);
 int index_put(struct index *ix, const void *key, size_t key_size,
 	      const void *value, size_t value_size, struct incr_error *err);
 int index_delete(struct index *ix, const void *key, size_t key_size,

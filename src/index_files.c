@@ -27,7 +27,7 @@
 #define INDEX_DIR "index"
 #define CURRENT_FILE INDEX_DIR "/current"
 #define CURRENT_MAGIC "INCRINDX"
-#define CURRENT_VERSION 2
+#define CURRENT_VERSION 3
 #define CURRENT_HEAD_SIZE (8 + 4 + 4 + 8 + 8 + 4 * 8 + 5 * 8)
 #define LOAD_TRIES 16
 
@@ -331,6 +331,19 @@ static int collect_sources(struct index *ix, struct flush *f)
 	return 0;
 }
 
+/* Keys that the filter of a merge is for; those in two sources count twice. */
+static uint64_t count_filtered(const struct index *ix,
+			       const struct index_sources *s)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		n += s->items[i].table ? table_n_filtered(s->items[i].table) :
+					 memtable_count(s->items[i].memtable,
+							ix->options.filtered);
+	return n;
+}
+
 static int write_table(struct index *ix, struct flush *f, uint64_t id,
 		       struct incr_error *err)
 {
@@ -348,7 +361,10 @@ static int write_table(struct index *ix, struct flush *f, uint64_t id,
 			      table_tag(ix, id), &w, err);
 	if (r < 0)
 		return r;
-	r = it->seek(it, "", 0, err);
+	r = table_writer_filter(w, ix->options.filtered,
+				count_filtered(ix, f->merged), err);
+	if (r == 0)
+		r = it->seek(it, "", 0, err);
 	while (r == 0) {
 		r = table_writer_put(w, &it->entry, err);
 		if (r == 0)

@@ -50,8 +50,17 @@ struct ingest_options {
 	int (*find_stored)(void *closure, const char *path, size_t length,
 			   struct manifest_entry *out_entry,
 			   struct incr_error *err);
-	struct content_reader
-		*reader; /* borrowed; to read what find_stored gave */
+	/*
+	 * Where the bytes of a file may be stored, whatever its path and dataset:
+	 * 0 and *out_content (the caller releases it), 1 when nobody knows.
+	 * Thread-safe.  NULL: none.  Again the bytes are compared.  @hash: of a
+	 * file that fits a frame; NULL: it is larger, and begins with @front.
+	 */
+	int (*find_content)(void *closure, const uint8_t *hash, uint64_t front,
+			    uint64_t size, struct content *out_content,
+			    struct incr_error *err);
+	void *content_closure;
+	struct content_reader *reader; /* borrowed; to read what these gave */
 	/* true: a file whose bytes and permission bits equal the stored version is left out of the
 	 * manifest (UPDATE); false: it gets an entry that shares the stored content (SNAPSHOT). */
 	bool drops_unchanged;

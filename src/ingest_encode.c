@@ -28,6 +28,15 @@
 #define MIN_MATCH 5
 #define RAW_SIZE_MIN ((size_t)4 << 10) /* of a job's memory */
 
+/*
+ * To compare a small file with one elsewhere means to decode a frame of many.
+ * A moved directory needs each frame once.  Where equal files lie scattered
+ * that could cost many times what they take to be stored again: so no more is
+ * decoded than this at first, and then so many times the bytes that come in.
+ */
+#define CREDIT_START (UINT64_C(256) << 20)
+#define CREDIT_FACTOR 4
+
 int ingest_job_reserve(struct ingest_job *job, size_t size)
 {
 	size_t want = job->raw_size + size;
@@ -103,7 +112,8 @@ void ingest_job_set_paths(struct ingest_job *job)
 void ingest_worker_init(struct ingest_worker *w,
 			const struct ingest_options *options)
 {
-	*w = (struct ingest_worker){ .options = options };
+	*w = (struct ingest_worker){ .options = options,
+				     .credit = CREDIT_START };
 }
 
 void ingest_worker_release(struct ingest_worker *w)
@@ -213,6 +223,46 @@ static int share_seen(struct ingest_worker *w, struct ingest_item *item,
 	return r;
 }
 
+static bool can_afford(struct ingest_worker *w, const struct content *c)
+{
+	if (c->container == w->last_container && c->frame_off == w->last_off)
+		return true;
+	if (w->credit < c->frame_raw)
+		return false;
+
+	w->credit -= c->frame_raw;
+	w->last_container = c->container;
+	w->last_off = c->frame_off;
+	return true;
+}
+
+/* The same with one that some transaction has put somewhere. */
+static int share_elsewhere(struct ingest_worker *w, struct ingest_item *item,
+			   const uint8_t *bytes, struct incr_error *err)
+{
+	const struct ingest_options *o = w->options;
+	struct manifest_entry *e = &item->entry;
+	uint64_t size = e->content.size;
+	struct content c;
+	int r;
+
+	if (!o->find_content || size < INGEST_SEEN_MIN)
+		return 0;
+	r = o->find_content(o->content_closure, e->hash, 0, size, &c, err);
+	if (r)
+		return r < 0 ? r : 0;
+
+	/* a large one is not equal, and would cost more */
+	if (c.kind == CONTENT_PART && can_afford(w, &c) &&
+	    compare_stored(w, bytes, (size_t)size, &c, &item->is_done) < 0)
+		r = incr_fail_nomem(err);
+	if (item->is_done)
+		e->content = c;
+	else
+		content_release(&c);
+	return r;
+}
+
 static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
 			struct ingest_item *item, struct incr_error *err)
 {
@@ -240,7 +290,9 @@ static int prepare_item(struct ingest_worker *w, struct ingest_job *job,
 	}
 	if (r == 0 && !item->is_done)
 		r = share_seen(w, item, bytes);
-	return r < 0 ? incr_fail_nomem(err) : 0;
+	if (r < 0)
+		return incr_fail_nomem(err);
+	return item->is_done ? 0 : share_elsewhere(w, item, bytes, err);
 }
 
 /* Encode one frame. */
@@ -341,6 +393,7 @@ static int encode_small(struct ingest_worker *w, struct ingest_job *job,
 	size_t first = 0, raw_size = 0, frame_size;
 	int r = 0;
 
+	w->credit += CREDIT_FACTOR * (uint64_t)job->raw_size;
 	for (size_t i = 0; i < job->n_items && r == 0; i++)
 		r = prepare_item(w, job, &job->items[i], err);
 	if (r == 0 && ingest_same_find(w, job) < 0)

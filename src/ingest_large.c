@@ -24,7 +24,7 @@ struct large {
 	bool is_at_end; /* and those are all */
 	uint64_t front_hash; /* of the first frame */
 	bool has_stored;
-	bool is_elsewhere; /* it is a file of another path in this commit */
+	bool is_elsewhere; /* that is no version of this path */
 	struct manifest_entry stored; /* owned; the version to compare with */
 	uint64_t n_shared; /* frames at the front that are equal */
 };
@@ -96,25 +96,37 @@ static int read_front(struct large *l, struct incr_error *err)
 	return 0;
 }
 
-/* A file of the same size and beginning that this commit has stored. */
-static bool find_seen(struct large *l)
+/* A file of the same size and beginning, at whatever path: 0, or 1. */
+static int find_elsewhere(struct large *l, struct content *out,
+			  struct incr_error *err)
 {
-	const struct ingest_source *source = l->source;
+	const struct ingest_options *o = l->r->options;
+	uint64_t size = l->source->st.size;
 
-	if (source->is_stream || !l->r->options->reader)
-		return false;
-	l->is_elsewhere = ingest_seen_find_large(l->r->options->seen,
-						 l->front_hash, source->st.size,
-						 &l->stored.content);
-	if (l->is_elsewhere)
-		l->stored.op = MANIFEST_PUT;
-	return l->is_elsewhere;
+	if (l->source->is_stream || !o->reader)
+		return 1;
+	if (ingest_seen_find_large(o->seen, l->front_hash, size, out))
+		return 0;
+	return o->find_content ?
+		       o->find_content(o->content_closure, NULL, l->front_hash,
+				       size, out, err) :
+		       1;
+}
+
+/* Does the version of this path look like the same bytes? */
+static bool is_likely(const struct large *l)
+{
+	const struct content *c = &l->stored.content;
+
+	return c->size == l->source->st.size &&
+	       (!c->front || c->front == l->front_hash);
 }
 
 static int find_stored(struct large *l, struct incr_error *err)
 {
 	const struct ingest_options *o = l->r->options;
 	const struct content *c = &l->stored.content;
+	struct content other;
 	int r = 1;
 
 	if (o->find_stored)
@@ -122,10 +134,17 @@ static int find_stored(struct large *l, struct incr_error *err)
 				   l->source->e->path_length, &l->stored, err);
 	if (r < 0)
 		return r;
-	if (r == 1 && find_seen(l))
-		r = 0;
-	if (r == 1)
-		return 0;
+	if (r == 1 || !is_likely(l)) {
+		r = find_elsewhere(l, &other, err);
+		if (r < 0)
+			return r;
+		if (r == 0) {
+			content_release(&l->stored.content);
+			l->stored.op = MANIFEST_PUT;
+			l->stored.content = other;
+			l->is_elsewhere = true;
+		}
+	}
 
 	l->has_stored = l->stored.op == MANIFEST_PUT &&
 			c->kind == CONTENT_EXTENTS &&

@@ -97,6 +97,10 @@ struct ingest_worker {
 	enum ingest_kind kind; /* that it is set for; INGEST_RAW: none yet */
 	uint8_t *stored; /* owned; INGEST_SMALL_MAX bytes to compare with; NULL until used */
 	uint16_t *places; /* owned; of a job's items by hash, plus 1; NULL until used */
+	/* What comparing with files elsewhere may cost, in bytes to decode. */
+	uint64_t credit;
+	uint64_t last_container,
+		last_off; /* of the frame decoded last for that */
 };
 
 void ingest_worker_init(struct ingest_worker *w,

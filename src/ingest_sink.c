@@ -326,6 +326,7 @@ static int take_large(struct ingest_sink *s, struct ingest_job *job,
 				&job->items[0].entry.content, err);
 	if (r < 0)
 		return r;
+	job->items[0].entry.content.front = job->items[0].front_hash;
 	ingest_seen_add_large(s->options->seen, job->items[0].front_hash,
 			      &job->items[0].entry.content);
 	return put_entry(s, &job->items[0].entry, err);

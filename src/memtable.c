@@ -310,6 +310,16 @@ size_t memtable_n_entries(const struct memtable *m)
 	return m->n_entries;
 }
 
+size_t memtable_count(const struct memtable *m, uint8_t first)
+{
+	const struct node *n = memtable_search(m, &first, 1);
+	size_t count = 0;
+
+	for (; n && n->key_size && *node_key(n) == first; n = n->next[0])
+		count++;
+	return count;
+}
+
 size_t memtable_size(const struct memtable *m)
 {
 	return m->size;

@@ -17,6 +17,8 @@ int memtable_put(struct memtable *m, const void *key, size_t key_size,
 /* 0 and a borrowed entry (valid as long as the memtable), 1 when absent. */
 int memtable_get(const struct memtable *m, const void *key, size_t key_size,
 		 struct table_entry *out_entry);
+/* Those whose keys begin with @first; walks over them. */
+size_t memtable_count(const struct memtable *m, uint8_t first);
 size_t memtable_n_entries(const struct memtable *m);
 size_t memtable_size(const struct memtable *m); /* bytes of arena in use */
 /* After this, put is INCR_E_INVALID, and iterators may be used from many

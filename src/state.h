@@ -35,6 +35,7 @@ enum state_kind {
 	STATE_TRANSFORM = 'X', /* name, 0, ~build -> status */
 	STATE_VERSION =
 		'v', /* dataset, root, path, 0, ~transaction -> version */
+	STATE_CONTENT = 'C', /* print of the bytes -> where they are stored */
 	STATE_HOLE = 'H', /* ~position -> end of a stretch that is given up */
 	STATE_UNKNOWN =
 		'N', /* transaction -> one before it that is not known whole */
@@ -137,6 +138,28 @@ void lineage_release(struct lineage *l);
 int lineage_of(struct index *ix, uint64_t line, uint64_t txn, uint64_t from_txn,
 	       struct lineage *out, struct incr_error *err);
 bool lineage_holds(const struct lineage *l, uint64_t line, uint64_t txn);
+
+/* ---- stored content by what it holds: state_content.c ---- */
+
+/*
+ * Says where the bytes of a file may be stored already.  Two contents may have
+ * one key, the newer one is found: whoever shares it compares the bytes.
+ */
+#define STATE_CONTENT_KEY_SIZE 6
+struct state_content_key {
+	uint8_t bytes[STATE_CONTENT_KEY_SIZE];
+};
+/* Of a file within one frame, by its hash. */
+struct state_content_key state_content_small(const uint8_t hash[INCR_HASH_SIZE]);
+/* Of a larger one, by hash64 of its first frame. */
+struct state_content_key state_content_large(uint64_t front, uint64_t size);
+/* Does it pay to note it?  Then with *out_key. */
+bool state_content_key_of(const struct manifest_entry *e,
+			  struct state_content_key *out_key);
+/* 0 and *out (the caller releases it), or 1; like index_peek(). */
+int state_find_content(struct index *ix, struct state_content_key key,
+		       uint64_t size, struct content *out,
+		       struct incr_error *err);
 
 /* ---- losses: state_lost.c ---- */
 

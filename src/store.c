@@ -120,6 +120,7 @@ static int open_parts(struct incr_store *st,
 						       !st->is_readonly };
 	int r;
 
+	index_options.filtered = STATE_CONTENT;
 	index_options.rebuild = rebuild_index;
 	index_options.closure = st;
 	memcpy(log_options.uuid, st->uuid, sizeof(st->uuid));

@@ -51,6 +51,13 @@ int table_writer_open(const struct incr_io *io, int dirfd, const char *path,
 		      uint64_t tag, struct table_writer **out_writer,
 		      struct incr_error *err);
 /*
+ * Before the first put: keys that begin with @prefix, about @n_keys_max of
+ * them, go into a filter, so that table_get() of an absent one reads one block
+ * at most.  0 keys: no filter.
+ */
+int table_writer_filter(struct table_writer *w, uint8_t prefix,
+			uint64_t n_keys_max, struct incr_error *err);
+/*
  * Keys strictly ascending, sizes within the limits; INCR_E_INVALID otherwise,
  * and the entry is left out.  Bytes are copied.  After any other failure put
  * and finish fail with the same code.
@@ -89,6 +96,7 @@ struct table *table_ref(struct table *t); /* shared(ref) */
 void table_unref(struct table *t);
 uint64_t table_n_entries(const struct table *t);
 uint64_t table_size(const struct table *t); /* bytes of the file */
+uint64_t table_n_filtered(const struct table *t); /* keys in the filter */
 
 /* ---- iterators: over one table, a memtable or a merge of many ---- */
 /*

@@ -235,7 +235,7 @@ int block_decode(const struct block_place *place, uint64_t tag,
 		reason = "it does not decompress";
 	else
 		reason = entries_decode(b, keys, h.keys_size, h.raw_size);
-	if (!reason && b->level)
+	if (!reason && b->level && b->level != TABLE_FILTER_LEVEL)
 		reason = index_check(b);
 	if (reason) {
 		*out_reason = reason;

@@ -11,14 +11,18 @@
 #include <stdatomic.h>
 
 #define TABLE_MAGIC "INCRTABL"
-#define TABLE_VERSION 1
-#define TABLE_FOOTER_SIZE 72
-#define TABLE_FOOTER_HASHED 64 /* bytes before the hash */
+#define TABLE_VERSION 2
+#define TABLE_FOOTER_SIZE 96
+#define TABLE_FOOTER_HASHED 88 /* bytes before the hash */
 #define TABLE_HEADER_SIZE 28 /* of a block */
 #define TABLE_HEADER_HASH 8 /* the hash stands first, over all after it */
 #define TABLE_KEYS_MAX 65536 /* full key bytes of one block */
 #define TABLE_INDEX_VALUE_SIZE 24
 #define TABLE_LEVELS_MAX 32
+#define TABLE_FILTER_LEVEL 255 /* of a block that is part of the filter */
+#define TABLE_FILTER_LINE 64 /* bytes that hold all bits of a key */
+#define TABLE_FILTER_BLOCK_LINES 64
+#define TABLE_FILTER_KEYS_MAX (UINT64_C(1) << 25) /* 40 MiB of filter */
 /* Three varints before the bytes of an entry, each as long as its limit. */
 #define TABLE_ENTRY_OVERHEAD 8
 #define TABLE_RAW_MAX (TABLE_ENTRY_OVERHEAD + TABLE_KEY_MAX + TABLE_VALUE_MAX)
@@ -150,7 +154,37 @@ struct table {
 	uint64_t n_entries;
 	uint64_t n_blocks; /* data blocks */
 	struct block_place root;
+	uint8_t filter_prefix; /* of the keys in the filter */
+	uint64_t filter_off; /* of its first block */
+	uint64_t n_filter_lines; /* 0: there is no filter */
+	uint64_t n_filtered; /* keys in it */
 };
+
+/* ---- table_filter.c ---- */
+
+/* A filter being made. */
+struct filter {
+	uint8_t prefix;
+	uint64_t n_keys;
+	uint64_t n_lines; /* 0: none */
+	uint8_t *lines; /* owned */
+};
+/* For up to @n_keys_max keys that begin with @prefix; more make it say yes more often. */
+int filter_init(struct filter *f, uint8_t prefix, uint64_t n_keys_max);
+void filter_release(struct filter *f);
+/* Keys with another first byte are passed over. */
+void filter_add(struct filter *f, const void *key, size_t key_size);
+uint64_t filter_n_blocks(uint64_t n_lines);
+/* Bytes of all of its blocks in the file. */
+uint64_t filter_size(uint64_t n_lines);
+/* Bytes of the lines in block @number. */
+size_t filter_value_size(uint64_t n_lines, uint64_t number);
+/* False: the table does not hold the key. */
+int table_may_hold(struct table *t, const void *key, size_t key_size,
+		   bool *out_may, struct incr_error *err);
+
+int table_damaged(const char *path, uint64_t off, const char *reason,
+		  struct incr_error *err);
 
 /* A data block and the place in the index that led to it; both references. */
 struct block_path {

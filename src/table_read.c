@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int table_damaged(const char *path, uint64_t off, const char *reason,
-			 struct incr_error *err)
+int table_damaged(const char *path, uint64_t off, const char *reason,
+		  struct incr_error *err)
 {
 	(void)incr_fail(err, INCR_E_CORRUPT, "damaged-table", path,
 			"damaged table at offset %" PRIu64 ": %s", off, reason);
@@ -49,6 +49,26 @@ static int read_bytes(const struct table *t, uint64_t off, void *data,
 	return 0;
 }
 
+/* The same of those about the filter: it stands right before the footer. */
+static const char *filter_check(const struct table *t, uint64_t size)
+{
+	uint64_t end;
+
+	if (!t->n_filter_lines)
+		return t->filter_off || t->n_filtered || t->filter_prefix ?
+			       "numbers of a filter that is not there" :
+			       NULL;
+
+	if (t->n_filter_lines > TABLE_FILTER_KEYS_MAX ||
+	    !add_ok(t->filter_off, filter_size(t->n_filter_lines), &end) ||
+	    end != size - TABLE_FOOTER_SIZE)
+		return "a filter cannot stand there";
+
+	return t->n_filtered > t->n_entries ? "more keys in the filter than "
+					      "there are" :
+					      NULL;
+}
+
 /* Why the numbers of the footer cannot be right, or NULL. */
 static const char *footer_check(const struct table *t, uint64_t size)
 {
@@ -66,7 +86,7 @@ static const char *footer_check(const struct table *t, uint64_t size)
 	    (root->level > 0) != (t->n_blocks > 1))
 		return "its counts contradict each other";
 
-	return NULL;
+	return filter_check(t, size);
 }
 
 static int footer_decode(struct table *t, const uint8_t *bytes, uint64_t size,
@@ -104,11 +124,15 @@ static int footer_decode(struct table *t, const uint8_t *bytes, uint64_t size,
 	t->root.size = cursor_u32(&c);
 	t->root.number = 0;
 	t->root.level = level < TABLE_LEVELS_MAX ? (uint8_t)level : UINT8_MAX;
-	if (cursor_u32(&c))
+	t->filter_prefix = cursor_u8(&c);
+	if (cursor_u8(&c) || cursor_u16(&c))
 		return table_damaged(t->path, off, "reserved bytes are set",
 				     err);
 
 	t->size = cursor_u64(&c);
+	t->filter_off = cursor_u64(&c);
+	t->n_filter_lines = cursor_u64(&c);
+	t->n_filtered = cursor_u64(&c);
 	reason = footer_check(t, size);
 	return reason ? table_damaged(t->path, off, reason, err) : 0;
 }
@@ -190,6 +214,11 @@ uint64_t table_n_entries(const struct table *t)
 uint64_t table_size(const struct table *t)
 {
 	return t->size;
+}
+
+uint64_t table_n_filtered(const struct table *t)
+{
+	return t->n_filtered;
 }
 
 /* Read and decode a block that is not in the cache. */
@@ -395,8 +424,13 @@ int table_get(struct table *t, const void *key, size_t key_size,
 	struct block_path path = { 0 };
 	const struct block_entry *e;
 	uint32_t pos;
-	int r = table_descend_key(t, key, key_size, &path, err);
+	bool may;
+	int r = table_may_hold(t, key, key_size, &may, err);
 
+	if (r < 0 || !may)
+		return r < 0 ? r : 1;
+
+	r = table_descend_key(t, key, key_size, &path, err);
 	if (r)
 		return r;
 

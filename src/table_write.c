@@ -66,6 +66,7 @@ struct table_writer {
 	unsigned n_levels;
 	struct compressor *compressor; /* owned */
 	struct buf packed; /* one compressed block */
+	struct filter filter;
 	uint64_t n_entries;
 	uint64_t n_blocks;
 	int failure; /* the first one; nothing can be written after it */
@@ -109,6 +110,7 @@ static void writer_free(struct table_writer *w)
 {
 	for (unsigned i = 0; i < w->n_levels; i++)
 		builder_free(w->levels[i]);
+	filter_release(&w->filter);
 	compressor_free(w->compressor);
 	buf_release(&w->out);
 	buf_release(&w->packed);
@@ -143,6 +145,14 @@ int table_writer_open(const struct incr_io *io, int dirfd, const char *path,
 
 	*out_writer = w;
 	return 0;
+}
+
+int table_writer_filter(struct table_writer *w, uint8_t prefix,
+			uint64_t n_keys_max, struct incr_error *err)
+{
+	return filter_init(&w->filter, prefix, n_keys_max) < 0 ?
+		       incr_fail_nomem(err) :
+		       0;
 }
 
 static int writer_flush(struct table_writer *w, struct incr_error *err)
@@ -195,13 +205,12 @@ static int header_put(struct buf *out, const struct builder *b, size_t size,
 	return buf_put(out, header, sizeof(header));
 }
 
-/* Queue the block of a level for writing and begin the next one there. */
-static int writer_emit(struct table_writer *w, unsigned level,
-		       struct block_link *out_link, struct incr_error *err)
+/* Queue a block for writing. */
+static int writer_queue(struct table_writer *w, const struct builder *b,
+			const struct buf *bytes, enum codec codec,
+			unsigned level, struct block_place *out_place,
+			struct incr_error *err)
 {
-	struct builder *b = w->levels[level];
-	const struct buf *bytes;
-	enum codec codec = writer_compress(w, &b->raw, &bytes);
 	size_t begin = w->out.size;
 	uint64_t off = w->off + begin;
 	uint8_t *block;
@@ -213,18 +222,33 @@ static int writer_emit(struct table_writer *w, unsigned level,
 	block = w->out.data + begin;
 	put_u64(block, block_hash(w->tag, off, block + TABLE_HEADER_HASH,
 				  w->out.size - begin - TABLE_HEADER_HASH));
-	buf_move(&out_link->separator, &b->separator);
-	out_link->place =
+	*out_place =
 		(struct block_place){ .off = off,
 				      .size = (uint32_t)(w->out.size - begin),
 				      .number = b->number,
 				      .level = (uint8_t)level };
+	return w->out.size < WRITE_SIZE ? 0 : writer_flush(w, err);
+}
+
+/* End the block of a level and begin the next one there. */
+static int writer_emit(struct table_writer *w, unsigned level,
+		       struct block_link *out_link, struct incr_error *err)
+{
+	struct builder *b = w->levels[level];
+	const struct buf *bytes;
+	enum codec codec = writer_compress(w, &b->raw, &bytes);
+	int r = writer_queue(w, b, bytes, codec, level, &out_link->place, err);
+
+	if (r < 0)
+		return r;
+
+	buf_move(&out_link->separator, &b->separator);
 	out_link->rank = b->rank;
 	buf_reset(&b->raw);
 	b->rank = 0;
 	b->n_entries = 0;
 	b->keys_size = 0;
-	return w->out.size < WRITE_SIZE ? 0 : writer_flush(w, err);
+	return 0;
 }
 
 static size_t shared_size(const struct buf *a, const uint8_t *b, size_t b_size)
@@ -393,6 +417,7 @@ static int writer_add(struct table_writer *w, const struct entry_in *in,
 	rank = table_rank(in->entry->key, in->entry->key_size);
 	if (rank > b->rank)
 		b->rank = rank;
+	filter_add(&w->filter, in->entry->key, in->entry->key_size);
 	w->n_entries++;
 	return 0;
 }
@@ -464,7 +489,39 @@ static int writer_end_levels(struct table_writer *w, struct block_place *root,
 	return INCR_E_RANGE;
 }
 
-static int footer_put(struct table_writer *w, const struct block_place *root)
+/* Each block of the filter is one entry without a key. */
+static int writer_end_filter(struct table_writer *w, struct incr_error *err)
+{
+	const struct filter *f = &w->filter;
+	struct builder b = { 0 };
+	int r = 0;
+
+	for (uint64_t i = 0; i < filter_n_blocks(f->n_lines) && r == 0; i++) {
+		size_t off = (size_t)i * TABLE_FILTER_BLOCK_LINES *
+			     TABLE_FILTER_LINE;
+		const struct table_entry entry = {
+			.key = (const uint8_t *)"",
+			.value = f->lines + off,
+			.value_size = filter_value_size(f->n_lines, i),
+		};
+		const struct entry_in in = { .entry = &entry };
+		struct block_place place;
+
+		buf_reset(&b.raw);
+		b.n_entries = 0;
+		b.number = (uint32_t)i;
+		r = builder_put(&b, &in) < 0 ?
+			    incr_fail_nomem(err) :
+			    writer_queue(w, &b, &b.raw, CODEC_RAW,
+					 TABLE_FILTER_LEVEL, &place, err);
+	}
+	buf_release(&b.raw);
+	buf_release(&b.last_key);
+	return r;
+}
+
+static int footer_put(struct table_writer *w, const struct block_place *root,
+		      uint64_t filter_off)
 {
 	uint8_t bytes[TABLE_FOOTER_SIZE] = TABLE_MAGIC;
 
@@ -475,7 +532,11 @@ static int footer_put(struct table_writer *w, const struct block_place *root)
 	put_u64(bytes + 32, w->n_blocks);
 	put_u64(bytes + 40, root->off);
 	put_u32(bytes + 48, root->size);
+	bytes[52] = w->filter.prefix;
 	put_u64(bytes + 56, w->off + w->out.size + TABLE_FOOTER_SIZE);
+	put_u64(bytes + 64, filter_off);
+	put_u64(bytes + 72, w->filter.n_lines);
+	put_u64(bytes + 80, w->filter.n_keys);
 	put_u64(bytes + TABLE_FOOTER_HASHED,
 		hash64(bytes, TABLE_FOOTER_HASHED));
 	return buf_put(&w->out, bytes, sizeof(bytes));
@@ -485,6 +546,7 @@ static int writer_end(struct table_writer *w, bool is_durable,
 		      struct incr_error *err)
 {
 	struct block_place root = { 0 };
+	uint64_t filter_off;
 	int r = 0;
 
 	if (w->failure)
@@ -496,7 +558,12 @@ static int writer_end(struct table_writer *w, bool is_durable,
 	if (r < 0)
 		return r;
 
-	if (footer_put(w, &root) < 0)
+	filter_off = w->filter.n_lines ? w->off + w->out.size : 0;
+	r = writer_end_filter(w, err);
+	if (r < 0)
+		return r;
+
+	if (footer_put(w, &root, filter_off) < 0)
 		return incr_fail_nomem(err);
 
 	r = writer_flush(w, err);

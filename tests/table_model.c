@@ -191,6 +191,13 @@ int model_write(const struct model *m, const struct incr_io *io, int dirfd,
 	struct table_writer *w;
 	int r = table_writer_open(io, dirfd, path, tag, &w, NULL);
 
+	/* the last key has a first byte if any has */
+	if (r >= 0 && m->n && m->entries[m->n - 1].key_size) {
+		r = table_writer_filter(w, m->entries[m->n - 1].key[0],
+					m->n / 2 + 1, NULL);
+		if (r < 0)
+			table_writer_abort(w);
+	}
 	for (size_t i = 0; r >= 0 && i < m->n; i++) {
 		struct table_entry e = {
 			.key = m->entries[i].key,

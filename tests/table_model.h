@@ -55,7 +55,7 @@ size_t model_lower_bound(const struct model *m, const void *key, size_t size);
 /* Whether @e is entry @at of the model, bytes and all. */
 bool model_is_entry(const struct model *m, size_t at,
 		    const struct table_entry *e);
-/* Write the model as a table; returns what the writer does. */
+/* Write the model as a table, with a filter for some keys; returns what the writer does. */
 int model_write(const struct model *m, const struct incr_io *io, int dirfd,
 		const char *path, uint64_t tag);
 

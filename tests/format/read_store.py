@@ -78,6 +78,9 @@ class Cursor:
     def u32(self):
         return struct.unpack("<I", self.bytes(4))[0]
 
+    def u64(self):
+        return struct.unpack("<Q", self.bytes(8))[0]
+
     def varint(self):
         v = 0
         for shift in range(0, 70, 7):
@@ -319,7 +322,7 @@ class Content:
                 container, off = 0, off + frames_position
             c.check(container == 0 or off >= 64)
             return (1, size, container, off, stored, raw, part)
-        c.check(kind == 2)
+        c.check(kind in (2, 3))
         size, shift, n = c.varint(), c.varint(), c.varint()
         c.check(size >= 1 and 12 <= shift <= 20 and 1 <= n <= 65536)
         extents = []
@@ -329,6 +332,8 @@ class Content:
                     e[4] >= 1 and e[3] + e[4] <= e[2])
             extents.append(e)
         c.check(sum(e[4] for e in extents) == (size - 1 >> shift) + 1)
+        if kind == 3:
+            c.check(c.u64() != 0)
         return (2, size, 1 << shift, extents)
 
     def places(self, extents):
