@@ -93,6 +93,8 @@ int index_open(const struct index_options *options, struct index **out_index,
 	if (!ix)
 		return incr_fail_nomem(err);
 	ix->options = *options;
+	if (!ix->options.spill_size)
+		ix->options.spill_size = INDEX_SPILL_SIZE;
 	if (memtable_new(&ix->active) < 0) {
 		index_close(ix);
 		return incr_fail_nomem(err);
@@ -113,6 +115,7 @@ static void index_clear(struct index *ix)
 	for (size_t i = 0; i < ix->n_frozen; i++)
 		memtable_unref(ix->frozen[i]);
 	ix->n_frozen = 0;
+	index_drop_spilled(ix);
 	for (size_t i = 0; i < ix->n_tables; i++)
 		table_unref(ix->tables[i].table);
 	ix->n_tables = 0;
@@ -133,6 +136,7 @@ void index_start_empty(struct index *ix)
 	ix->checkpoint = (struct index_position){ 0 };
 	ix->checkpoint_id = 0;
 	ix->has_losses = -1;
+	ix->spill_at = ix->options.spill_size;
 }
 
 int index_reset(struct index *ix, struct incr_error *err)
@@ -205,6 +209,16 @@ static int get_from(struct memtable *m, const void *key, size_t key_size,
 	return 0;
 }
 
+/* 2: it is deleted. */
+static int get_from_table(struct table *t, const void *key, size_t key_size,
+			  struct buf *out_value, struct incr_error *err)
+{
+	bool is_tombstone = false;
+	int r = table_get(t, key, key_size, out_value, &is_tombstone, err);
+
+	return r == 0 && is_tombstone ? 2 : r;
+}
+
 static int get_once(struct index *ix, const void *key, size_t key_size,
 		    struct buf *out_value, struct incr_error *err)
 {
@@ -212,14 +226,12 @@ static int get_once(struct index *ix, const void *key, size_t key_size,
 
 	for (size_t i = 0; r == 1 && i < ix->n_frozen; i++)
 		r = get_from(ix->frozen[i], key, key_size, out_value, err);
-	for (size_t i = 0; r == 1 && i < ix->n_tables; i++) {
-		bool is_tombstone = false;
-
-		r = table_get(ix->tables[i].table, key, key_size, out_value,
-			      &is_tombstone, err);
-		if (r == 0 && is_tombstone)
-			r = 2;
-	}
+	for (size_t i = 0; r == 1 && i < ix->n_spilled; i++)
+		r = get_from_table(ix->spilled[i], key, key_size, out_value,
+				   err);
+	for (size_t i = 0; r == 1 && i < ix->n_tables; i++)
+		r = get_from_table(ix->tables[i].table, key, key_size,
+				   out_value, err);
 	return r == 2 ? 1 : r;
 }
 
@@ -261,6 +273,8 @@ int index_put(struct index *ix, const void *key, size_t key_size,
 	if (r < 0)
 		return incr_fail(err, (enum incr_err)r, NULL, NULL,
 				 "index entry is too large");
+	if (memtable_size(ix->active) >= ix->spill_at)
+		index_spill(ix);
 	return 0;
 }
 
@@ -282,6 +296,8 @@ static struct index_sources *sources_now(struct index *ix)
 		s->items[s->n++].memtable = memtable_ref(ix->active);
 	for (size_t i = 0; i < ix->n_frozen; i++)
 		s->items[s->n++].memtable = memtable_ref(ix->frozen[i]);
+	for (size_t i = 0; i < ix->n_spilled; i++)
+		s->items[s->n++].table = table_ref(ix->spilled[i]);
 	for (size_t i = 0; i < ix->n_tables; i++)
 		s->items[s->n++].table = table_ref(ix->tables[i].table);
 	return s;
@@ -521,6 +537,7 @@ bool index_is_due(const struct index *ix)
 
 	count_memory(ix, &n, &size);
 	return n >= INDEX_FLUSH_ENTRIES || size >= INDEX_FLUSH_SIZE ||
+	       ix->n_spilled ||
 	       ix->position.position - ix->checkpoint.position >=
 		       INDEX_FLUSH_LOG;
 }

@@ -27,6 +27,7 @@ struct index_options {
 	struct block_cache *cache; /* borrowed */
 	/* keys that begin with it are mostly looked up in vain: tables get a filter for them */
 	uint8_t filtered;
+	size_t spill_size; /* of memory that goes to a table; 0: the default */
 	/* index_reset() and the log from its beginning; NULL: damage is an error */
 	int (*rebuild)(void *closure, struct incr_error *err);
 	void *closure;

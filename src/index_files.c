@@ -31,7 +31,7 @@
 #define CURRENT_HEAD_SIZE (8 + 4 + 4 + 8 + 8 + 4 * 8 + 5 * 8)
 #define LOAD_TRIES 16
 
-static void table_path(uint64_t id, char out[64])
+void index_table_path(uint64_t id, char out[64])
 {
 	snprintf(out, 64, INDEX_DIR "/%016" PRIx64 ".table", id);
 }
@@ -151,7 +151,7 @@ static int open_tables(struct index *ix, const struct current *cur,
 		char path[64];
 		int r;
 
-		table_path(cur->tables[i], path);
+		index_table_path(cur->tables[i], path);
 		r = table_open(ix->options.io, ix->options.store_dirfd, path,
 			       table_tag(ix, cur->tables[i]), ix->options.cache,
 			       &t, err);
@@ -258,6 +258,7 @@ int index_adopt(struct index *ix, struct incr_error *err)
 	for (size_t i = 0; i < ix->n_frozen; i++)
 		memtable_unref(ix->frozen[i]);
 	ix->n_frozen = 0;
+	index_drop_spilled(ix);
 	ix->position = cur.position;
 	ix->counters = cur.counters;
 	return 0;
@@ -324,7 +325,13 @@ static int collect_sources(struct index *ix, struct flush *f)
 			memtable_ref(ix->frozen[i]);
 	}
 	/* a table takes about a third of the memory that its entries take */
-	choose_tables(ix, size / 3, f);
+	size /= 3;
+	for (size_t i = 0; i < ix->n_spilled; i++) {
+		size += table_size(ix->spilled[i]);
+		f->merged->items[f->merged->n++].table =
+			table_ref(ix->spilled[i]);
+	}
+	choose_tables(ix, size, f);
 	for (size_t i = 0; i < f->n_tables_merged; i++)
 		f->merged->items[f->merged->n++].table =
 			table_ref(ix->tables[i].table);
@@ -344,25 +351,25 @@ static uint64_t count_filtered(const struct index *ix,
 	return n;
 }
 
-static int write_table(struct index *ix, struct flush *f, uint64_t id,
+static int write_table(struct index *ix, struct index_sources *s,
+		       bool drops_tombstones, uint64_t id,
 		       struct incr_error *err)
 {
 	_cleanup_iter_ struct iter *it = NULL;
 	struct table_writer *w;
 	char path[64];
-	int r = f->drops_tombstones ?
-			index_sources_iter(f->merged, &it, err) :
-			index_sources_iter_raw(f->merged, &it, err);
+	int r = drops_tombstones ? index_sources_iter(s, &it, err) :
+				   index_sources_iter_raw(s, &it, err);
 
 	if (r < 0)
 		return r;
-	table_path(id, path);
+	index_table_path(id, path);
 	r = table_writer_open(ix->options.io, ix->options.store_dirfd, path,
 			      table_tag(ix, id), &w, err);
 	if (r < 0)
 		return r;
-	r = table_writer_filter(w, ix->options.filtered,
-				count_filtered(ix, f->merged), err);
+	r = table_writer_filter(w, ix->options.filtered, count_filtered(ix, s),
+				err);
 	if (r == 0)
 		r = it->seek(it, "", 0, err);
 	while (r == 0) {
@@ -375,6 +382,25 @@ static int write_table(struct index *ix, struct flush *f, uint64_t id,
 		return r;
 	}
 	return table_writer_finish(w, false, err);
+}
+
+int index_write_table(struct index *ix, struct index_sources *s,
+		      bool drops_tombstones, uint64_t id,
+		      struct table **out_table, struct incr_error *err)
+{
+	const struct incr_io *io = ix->options.io;
+	char path[64];
+	int r = io->mkdir_at(io, ix->options.store_dirfd, INDEX_DIR, 0777);
+
+	if (r < 0 && r != -EEXIST)
+		return incr_fail_errno(err, -r, INDEX_DIR,
+				       "cannot make the directory");
+	r = write_table(ix, s, drops_tombstones, id, err);
+	if (r < 0)
+		return r;
+	index_table_path(id, path);
+	return table_open(io, ix->options.store_dirfd, path, table_tag(ix, id),
+			  ix->options.cache, out_table, err);
 }
 
 static int write_current(struct index *ix, const struct current *cur,
@@ -403,7 +429,7 @@ static int sweep_entry(void *closure, const char *name, enum io_kind kind)
 	if (!strcmp(name, &CURRENT_FILE[strlen(INDEX_DIR "/")]))
 		return 0;
 	for (size_t i = 0; i < s->cur->n_tables; i++) {
-		table_path(s->cur->tables[i], known);
+		index_table_path(s->cur->tables[i], known);
 		if (!strcmp(name, known + strlen(INDEX_DIR "/")))
 			return 0;
 	}
@@ -442,8 +468,15 @@ static void adopt_flush(struct index *ix, struct flush *f,
 	for (size_t i = 0; i < ix->n_frozen; i++)
 		memtable_unref(ix->frozen[i]);
 	ix->n_frozen = 0;
+	index_drop_spilled(ix);
 	ix->checkpoint = cur->position;
 	ix->checkpoint_id = cur->id;
+}
+
+/* Is there anything that the checkpoint does not have? */
+static bool index_has_news(const struct index *ix)
+{
+	return memtable_n_entries(ix->active) || ix->n_frozen || ix->n_spilled;
 }
 
 /* Stand on the checkpoint that is on disk; 1: nothing is to be flushed on top of it. */
@@ -459,9 +492,7 @@ static int meet_checkpoint(struct index *ix, struct incr_error *err)
 		if (r < 0)
 			return r;
 		if (r == 0)
-			return memtable_n_entries(ix->active) || ix->n_frozen ?
-				       0 :
-				       1;
+			return index_has_news(ix) ? 0 : 1;
 		if (cur.position.position < ix->checkpoint.position)
 			return 1; /* somebody is rebuilding it */
 	}
@@ -479,28 +510,19 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 	struct current cur = { 0 };
 	struct table *fresh;
 	uint64_t ids[2];
-	char path[64];
 	int r = meet_checkpoint(ix, err);
 
 	if (r)
 		return r < 0 ? r : 0;
 	cur.position = ix->position;
 	cur.counters = ix->counters;
-	r = io->mkdir_at(io, ix->options.store_dirfd, INDEX_DIR, 0777);
-	if (r < 0 && r != -EEXIST)
-		return incr_fail_errno(err, -r, INDEX_DIR,
-				       "cannot make the directory");
 	r = io->random(io, ids, sizeof(ids));
 	if (r < 0)
 		return incr_fail_errno(err, -r, NULL, "no random numbers");
 	if (collect_sources(ix, &f) < 0)
 		return incr_fail_nomem(err);
-	r = write_table(ix, &f, ids[0], err);
-	table_path(ids[0], path);
-	if (r == 0)
-		r = table_open(io, ix->options.store_dirfd, path,
-			       table_tag(ix, ids[0]), ix->options.cache, &fresh,
-			       err);
+	r = index_write_table(ix, f.merged, f.drops_tombstones, ids[0], &fresh,
+			      err);
 	if (r == 0) {
 		cur.id = ids[1] | 1;
 		cur.n_tables = 1 + ix->n_tables - f.n_tables_merged;
@@ -533,7 +555,7 @@ int index_flush(struct index *ix, struct incr_error *err)
 	if (!ix->options.is_writable)
 		return 0;
 	r = index_freeze_active(ix, err);
-	if (r < 0 || !ix->n_frozen)
+	if (r < 0 || !index_has_news(ix))
 		return r;
 	r = lock_take(&file, LOCK_MAINTENANCE, true, 0, "the index", &lock,
 		      &why);

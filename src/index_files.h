@@ -16,6 +16,12 @@
 #define INDEX_FLUSH_LOG (1u << 19)
 #define INDEX_FULL_ENTRIES (1u << 16)
 #define INDEX_FULL_SIZE (16u << 20)
+/*
+ * One record can have any number of files.  What memory holds of it goes to a
+ * table when it is this much, which the next flush takes in.
+ */
+#define INDEX_SPILL_SIZE ((size_t)32 << 20)
+#define INDEX_SPILLED_MAX 8
 /* A frozen memtable is merged into the next older one until that is this much larger. */
 #define INDEX_FREEZE_FACTOR 2
 /* A newer run of tables is merged into the next older table until that one is this much larger. */
@@ -26,6 +32,10 @@ struct index {
 	struct memtable *active; /* owned */
 	struct memtable *frozen[INDEX_FROZEN_MAX + 1]; /* owned, newest first */
 	size_t n_frozen;
+	struct table *spilled
+		[INDEX_SPILLED_MAX]; /* owned, newest first; older than memory, no checkpoint has them */
+	size_t n_spilled;
+	size_t spill_at; /* size of the active memtable to try it at */
 	struct index_table {
 		uint64_t id;
 		struct table *table; /* owned */
@@ -45,6 +55,18 @@ int index_freeze_active(struct index *ix, struct incr_error *err);
 int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter,
 			   struct incr_error *err);
 
+/* ---- index_spill.c ---- */
+/* The active memtable has become large; does nothing where it cannot help. */
+void index_spill(struct index *ix);
+/* Forget what was spilled: it is in the tables of a checkpoint, or of no use. */
+void index_drop_spilled(struct index *ix);
+
+/* ---- index_files.c ---- */
+/* A table of what @s holds, opened; *out_id names its file. */
+int index_write_table(struct index *ix, struct index_sources *s,
+		      bool drops_tombstones, uint64_t id,
+		      struct table **out_table, struct incr_error *err);
+void index_table_path(uint64_t id, char out[64]);
 int index_files_load(struct index *ix, struct incr_error *err);
 /* Remove checkpoint @id, if it is still the one on disk and the store is writable. */
 int index_files_forget(struct index *ix, uint64_t id, struct incr_error *err);

@@ -28,20 +28,27 @@ static int flush(struct store_kit *k)
 }
 
 /* An index of its own, without a log. */
-static bool bare_index(struct index **out_index, int *out_dirfd)
+static bool bare_index_with(struct index_options options,
+			    struct index **out_index, int *out_dirfd)
 {
-	struct index_options options = { .io = &io_posix,
-					 .tag = 42,
-					 .is_writable = true };
 	int dirfd = open(testing_tmpdir(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd = openat(dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
 	CHECK(fd >= 0);
 	(void)close(fd);
+	options.io = &io_posix;
+	options.tag = 42;
 	options.store_dirfd = *out_dirfd = dirfd;
 	options.cache = block_cache_new(1 << 20);
 	return testing_err_eq(0, index_open(&options, out_index, NULL), "0",
 			      "index_open", __FILE__, __LINE__);
+}
+
+static bool bare_index(struct index **out_index, int *out_dirfd)
+{
+	struct index_options options = { .is_writable = true };
+
+	return bare_index_with(options, out_index, out_dirfd);
 }
 
 static void close_bare(struct index *ix, int dirfd)
@@ -90,24 +97,24 @@ static void check_walk(struct index *ix, const uint32_t *want)
 	CHECK_INT_EQ(n_want, n);
 }
 
-static void test_index__random_puts_deletes_flushes__equals_array(void)
+/* Returns the most tables that were spilled at a time. */
+static size_t check_random(struct index *ix, uint64_t *random)
 {
 	uint32_t want[N_KEYS] = { 0 };
-	uint64_t random = store_kit_seed();
-	struct index *ix;
-	int dirfd;
+	size_t n_spilled = 0;
 
-	REQUIRE(bare_index(&ix, &dirfd));
 	for (uint32_t i = 1; i <= 12000; i++) {
-		uint32_t key = (uint32_t)store_kit_random(&random, N_KEYS);
+		uint32_t key = (uint32_t)store_kit_random(random, N_KEYS);
 		uint8_t k[4], v[4];
 
 		put_u32(k, key);
 		put_u32(v, i);
-		want[key] = store_kit_random(&random, 3) ? i : 0;
+		want[key] = store_kit_random(random, 3) ? i : 0;
 		CHECK_OK(want[key] ? index_put(ix, k, 4, v, 4, NULL) :
 				     index_delete(ix, k, 4, NULL));
-		if (!store_kit_random(&random, 40)) {
+		if (ix->n_spilled > n_spilled)
+			n_spilled = ix->n_spilled;
+		if (!store_kit_random(random, 40)) {
 			struct index_sources *s;
 
 			/* as a view does */
@@ -116,14 +123,70 @@ static void test_index__random_puts_deletes_flushes__equals_array(void)
 			index_sources_free(s);
 		}
 		ix->position.position = i;
-		if (!store_kit_random(&random, 300))
+		if (!store_kit_random(random, 300))
 			CHECK_OK(index_flush(ix, NULL));
-		if (!store_kit_random(&random, 500)) {
+		if (!store_kit_random(random, 500)) {
 			check_keys(ix, want);
 			check_walk(ix, want);
 		}
 	}
 	check_keys(ix, want);
+	return n_spilled;
+}
+
+static void test_index__random_puts_deletes_flushes__equals_array(void)
+{
+	uint64_t random = store_kit_seed();
+	struct index *ix;
+	int dirfd;
+
+	REQUIRE(bare_index(&ix, &dirfd));
+	CHECK_INT_EQ(0, check_random(ix, &random));
+	close_bare(ix, dirfd);
+}
+
+/* Files in index/ that are neither the checkpoint nor named by it. */
+static size_t count_nameless(const struct index *ix)
+{
+	size_t n = 0;
+	struct dirent *e;
+	int fd = openat(ix->options.store_dirfd, "index",
+			O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+
+	while (d && (e = readdir(d)))
+		n += strstr(e->d_name, ".table") != NULL;
+	if (d)
+		(void)closedir(d);
+	return n - ix->n_tables;
+}
+
+static void test_index__memory_spills__equals_array(void)
+{
+	struct index_options options = { .is_writable = true,
+					 .spill_size = 1500 };
+	uint64_t random = store_kit_seed();
+	struct index *ix;
+	int dirfd;
+
+	REQUIRE(bare_index_with(options, &ix, &dirfd));
+	CHECK(check_random(ix, &random) > 0);
+	CHECK_INT_EQ(0, count_nameless(ix));
+	CHECK_OK(index_flush(ix, NULL));
+	CHECK_INT_EQ(0, ix->n_spilled);
+	CHECK_INT_EQ(0, count_nameless(ix));
+	close_bare(ix, dirfd);
+}
+
+static void test_index__cannot_spill__stays_in_memory(void)
+{
+	struct index_options options = { .spill_size = 1500 };
+	uint64_t random = store_kit_seed();
+	struct index *ix;
+	int dirfd;
+
+	REQUIRE(bare_index_with(options, &ix, &dirfd));
+	CHECK_INT_EQ(0, check_random(ix, &random));
 	close_bare(ix, dirfd);
 }
 
@@ -383,6 +446,8 @@ static void test_index_flush__many_processes__nothing_is_lost(void)
 
 static const struct testing_test tests[] = {
 	TEST(test_index__random_puts_deletes_flushes__equals_array),
+	TEST(test_index__memory_spills__equals_array),
+	TEST(test_index__cannot_spill__stays_in_memory),
 	TEST(test_index_collect__put_meanwhile__is_not_seen),
 	TEST(test_index_flush__names_that_were_deleted__stay_away),
 	TEST(test_index_flush__many_commits__few_tables),
