@@ -14,10 +14,9 @@ export RESTIC_PASSWORD=bench BORG_PASSPHRASE=bench
 export BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes
 
 incr_new() { new_store "$work/peer"; }
-incr_commit() { timed "$INCRCTL" -S "$work/peer" commit data "$1" --type snapshot; }
-incr_check() {
-	timed "$INCRCTL" -S "$work/peer" commit data "$1" --type update --skip-empty
-}
+# As git does, sync knows by its times which file needs no reading.
+incr_commit() { timed "$INCRCTL" -S "$work/peer" sync data "$1" --mode mirror; }
+incr_check() { incr_commit "$1"; }
 incr_version() { "$INCRCTL" --version | head -n 1; }
 
 restic_new() { restic -q init -r "$work/peer" --no-cache; }
