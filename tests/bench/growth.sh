@@ -35,6 +35,23 @@ plan_ten() {
 	done' - "$INCRCTL" "$1"
 }
 
+# The same for the newest of the history, and for an early view.
+log_ten() {
+	timed sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do
+		"$1" -S "$2" log data --limit 5 >/dev/null || exit
+	done' - "$INCRCTL" "$1"
+}
+
+ls_ten() {
+	timed sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do
+		"$1" -S "$2" ls data@t50 >/dev/null || exit
+	done' - "$INCRCTL" "$1"
+}
+
+log_long() { log_ten "$work/long"; }
+log_short() { log_ten "$work/short"; }
+ls_long() { ls_ten "$work/long"; }
+ls_short() { ls_ten "$work/short"; }
 plan_grown() { plan_ten "$work/grown"; }
 plan_little() { plan_ten "$work/little"; }
 plan_long() { plan_ten "$work/long"; }
@@ -85,6 +102,12 @@ grow_history() {
 	interleave plan_long plan_short
 	row "10 plans after $n_transactions transactions / after 100" \
 		plan_long plan_short 1.5
+	interleave log_long log_short
+	row "10 times log --limit 5 after $n_transactions transactions / after 100" \
+		log_long log_short 1.5
+	interleave ls_long ls_short
+	row "10 times ls data@t50 after $n_transactions transactions / after 100" \
+		ls_long ls_short 1.5
 	rm -rf "$work/long" "$work/short"
 }
 
