@@ -55,11 +55,19 @@ int crash_commit(struct crash_run *run, uint64_t dataset,
 {
 	struct incr_txn_options options = { .dataset_id = dataset,
 					    .type = type };
-	struct incr_source sources[2] = { { .path = "source", .name = name },
+	struct incr_source sources[3] = { { .path = "source", .name = name },
 					  { .path = "source",
-					    .name = "always/here" } };
-	size_t n = type == INCR_APPEND ? 1 : 2;
+					    .name = "always/here" },
+					  { .path = "known" } };
+	size_t n = type == INCR_APPEND ? 1 : 3;
+	char known[32];
 
+	/* the same bytes at ever another path: the first commit has stored them */
+	if (!run->has_known)
+		make_file(run, "known", 3000);
+	run->has_known = true;
+	snprintf(known, sizeof(known), "known/%u", (unsigned)run->n_files);
+	sources[2].name = known;
 	make_file(run, "source", size);
 	return incr_commit(run->st, &options, sources, n, NULL, err);
 }

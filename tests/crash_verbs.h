@@ -35,6 +35,7 @@ struct crash_run {
 	struct incr_store *st;
 	uint64_t dataset;
 	bool has_kept; /* the source of what stays is made */
+	bool has_known; /* that of what comes again and again too */
 	unsigned n_files; /* made so far: names and contents differ */
 	size_t staged_at; /* operations when a put into @staged was acknowledged */
 	uint64_t staged; /* 0: none */
