@@ -14,11 +14,12 @@
  * Some recoveries are recorded and cut short in their turn.  A failure prints
  * INCR_CRASH=...; set to that, the program runs the one state and leaves it
  * as a directory.  INCR_CRASH_STATES is about how many states are built, evenly
- * spread over all points of all workloads (0: all).
+ * spread over all points of all workloads.
  */
 #include "config.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,7 @@
 #define STATES_DEFAULT 60000
 #define NESTED_WORKLOADS 8 /* one of so many has its recoveries cut short */
 #define NESTED_PART 12 /* one state of so many is inside a recovery */
-#define NESTED_STEP 10
-#define PARTS 4 /* so many phases make the share of a workload */
+#define NESTED_STEP 7
 #define FAILURES_MAX 5
 
 /* ---- checking one state ---- */
@@ -172,6 +172,14 @@ static const char *check_build(struct crash_run *again)
 		       NULL;
 }
 
+/* Neither threads nor a look at /etc/passwd: they cost more than all the rest. */
+static void be_quick(struct incr_store *st)
+{
+	st->verify_alone_size = UINT64_MAX;
+	st->user_id = geteuid();
+	snprintf(st->user, sizeof(st->user), "user");
+}
+
 static const char *check_store(struct checker *c, const struct crash_run *run,
 			       size_t k, struct sim *state)
 {
@@ -186,6 +194,7 @@ static const char *check_store(struct checker *c, const struct crash_run *run,
 	if (store_open_with(sim_io(state), CRASH_STORE, NULL, &again.st, &err) <
 	    0)
 		return failed("open", &err, "the store does not open");
+	be_quick(again.st);
 	crash_describe(again.st, &c->found);
 	if (!is_allowed(run, k, &c->found))
 		wrong = "an acknowledged change is lost, or one under way is half there";
@@ -361,36 +370,43 @@ static void record(struct crash_run *run, size_t workload)
 	crash_run_record(run, verbs, n);
 }
 
-static size_t n_cuts(const struct crash_run *run)
-{
-	size_t n = 0;
+/* Ways to cut the power, of one workload. */
+struct cuts {
+	struct cut *items; /* owned */
+	size_t n;
+};
 
-	for (size_t k = 0; k <= sim_n_ops(run->sim); k++)
-		for (int family = 0; family < SIM_N_FAMILIES; family++)
-			n += sim_n_variants(run->sim, k,
-					    (enum sim_family)family);
-	return n;
+static void add_cuts(struct cuts *cuts, const struct crash_run *run, size_t k,
+		     int family)
+{
+	size_t n = sim_n_variants(run->sim, k, (enum sim_family)family);
+
+	cuts->items = reallocarray(cuts->items, cuts->n + n + 1,
+				   sizeof(*cuts->items));
+	if (!cuts->items)
+		abort();
+	for (size_t x = 0; x < n; x++)
+		cuts->items[cuts->n++] =
+			(struct cut){ .k = k, .x = x, .family = family };
 }
 
-/* Every @phases-th cut from the @phase-th on, as long as there are fewer states than @end. */
-static void check_phase(struct checker *c, const struct crash_run *run,
-			size_t phase, size_t phases, size_t end)
+/* Numbers that share no factor with @n, so that steps of it visit all. */
+static size_t step_through(size_t n)
 {
-	struct cut cut = { 0 };
-	size_t n = 0;
+	size_t step = n * 5 / 8 + 1, a, b, rest;
 
-	for (cut.k = 0; cut.k <= sim_n_ops(run->sim); cut.k++)
-		for (cut.family = 0; cut.family < SIM_N_FAMILIES;
-		     cut.family++) {
-			size_t variants = sim_n_variants(
-				run->sim, cut.k, (enum sim_family)cut.family);
+	for (;; step++) {
+		for (a = n, b = step; b; a = b, b = rest)
+			rest = a % b;
+		if (a == 1)
+			return step;
+	}
+}
 
-			for (cut.x = 0; cut.x < variants; cut.x++)
-				if (n++ % phases == phase &&
-				    c->n_states < end &&
-				    c->n_failures < FAILURES_MAX)
-					check_state(c, run, &cut);
-		}
+/* A short one ends as a shorter one did, but for its last verb. */
+static size_t first_cut(const struct checker *c, const struct crash_run *run)
+{
+	return c->workload < n_short() ? run->last_at : 0;
 }
 
 /*
@@ -403,8 +419,8 @@ static void check_recoveries(struct checker *c, size_t budget)
 	struct crash_run run;
 
 	record(&run, c->workload);
-	for (size_t k = 1 + c->workload % NESTED_STEP; k <= sim_n_ops(run.sim);
-	     k += NESTED_STEP)
+	for (size_t k = first_cut(c, &run) + 1 + c->workload % NESTED_STEP;
+	     k <= sim_n_ops(run.sim); k += NESTED_STEP)
 		for (int family = SIM_TORN_LAST; family <= SIM_RANDOM;
 		     family++) {
 			struct cut cut = { .k = k, .family = family };
@@ -417,29 +433,31 @@ static void check_recoveries(struct checker *c, size_t budget)
 }
 
 /*
- * @budget: states of this workload, 0 for all.  All points of it get their share:
- * each phase goes through the whole workload.
+ * @budget: states of this workload.  They are spread evenly over all its points,
+ * in steps that come by each cut once.
  */
 static void run_workload(struct checker *c, size_t budget)
 {
-	size_t end = budget ? c->n_states + budget : SIZE_MAX, phases = 1,
-	       spread;
+	size_t end = c->n_states + budget, step, at;
+	struct cuts cuts = { 0 };
 	struct crash_run run;
 
 	record(&run, c->workload);
-	if (budget)
-		phases = PARTS * n_cuts(&run) / budget + 1;
-	spread = phases / PARTS + 1; /* those of one round are far apart */
-	for (size_t first = 0; first < spread && c->n_states < end; first++)
-		for (size_t i = first; i < phases && c->n_states < end;
-		     i += spread)
-			check_phase(c, &run, (c->workload + i) % phases, phases,
-				    end);
+	for (size_t k = first_cut(c, &run); k <= sim_n_ops(run.sim); k++)
+		for (int family = 0; family < SIM_N_FAMILIES; family++)
+			add_cuts(&cuts, &run, k, family);
+	step = step_through(cuts.n);
+	at = c->workload % cuts.n;
+	for (size_t i = 0;
+	     i < cuts.n && c->n_states < end && c->n_failures < FAILURES_MAX;
+	     i++) {
+		check_state(c, &run, &cuts.items[at]);
+		at = (at + step) % cuts.n;
+	}
+	free(cuts.items);
 	crash_run_release(&run);
 	if (c->workload % NESTED_WORKLOADS == 0)
-		check_recoveries(c, budget ? budget * NESTED_WORKLOADS /
-						     NESTED_PART :
-					     SIZE_MAX / 2);
+		check_recoveries(c, budget * NESTED_WORKLOADS / NESTED_PART);
 }
 
 static int replay(const char *text)
@@ -480,17 +498,20 @@ static int replay(const char *text)
 	return c.n_failures != 0;
 }
 
-/* One process: every N_PROCESSES-th workload. */
+/* One process, with its share of those whose recoveries are cut short. */
 static void run_share(size_t share, size_t n_states, int result_fd)
 {
 	struct checker c = { 0 };
 	size_t total = n_short() + N_LONG;
-	size_t budget = n_states ? n_states / total + 1 : 0;
 
-	for (size_t i = share; i < total && c.n_failures < FAILURES_MAX;
-	     i += N_PROCESSES) {
+	for (size_t i = 0; i < total && c.n_failures < FAILURES_MAX; i++) {
+		size_t left = n_states > c.n_states ? n_states - c.n_states : 0;
+
+		if ((i + i / NESTED_WORKLOADS) % N_PROCESSES != share)
+			continue;
 		c.workload = i;
-		run_workload(&c, budget);
+		/* what one has too few points for is left to the others */
+		run_workload(&c, left / ((total - i - 1) / N_PROCESSES + 1));
 	}
 	store_text_release(&c.found);
 	if (write(result_fd, &c, sizeof(c)) != sizeof(c))
@@ -505,13 +526,16 @@ int main(void)
 	struct checker sum = { 0 };
 	int pipes[2], status, n_died = 0;
 
+	/* what is freed is asked for again at once */
+	(void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	if (one)
 		return replay(one);
 	if (pipe(pipes) < 0)
 		return 1;
 	for (size_t i = 0; i < N_PROCESSES; i++)
 		if (fork() == 0) {
-			run_share(i, n_states, pipes[1]);
+			run_share(i, n_states / N_PROCESSES + 1, pipes[1]);
 			_exit(0);
 		}
 	close(pipes[1]);

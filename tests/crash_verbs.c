@@ -310,6 +310,7 @@ void crash_run_record(struct crash_run *run, const enum crash_verb *verbs,
 	sim_start(run->sim);
 	acknowledge(run);
 	for (size_t i = 0; i < n_verbs; i++) {
+		run->last_at = sim_n_ops(run->sim);
 		if (run_verb(run, verbs[i], &err) < 0)
 			testing_die("a verb failed without a fault", &err);
 		acknowledge(run);

@@ -40,6 +40,7 @@ struct crash_run {
 	size_t staged_at; /* operations when a put into @staged was acknowledged */
 	uint64_t staged; /* 0: none */
 	uint64_t staged_hash; /* as in a text of the store */
+	size_t last_at; /* operations before the last verb */
 	size_t n_acks;
 	struct crash_ack {
 		size_t at; /* operations when it was acknowledged */
