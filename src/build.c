@@ -301,7 +301,10 @@ static int make_staging(struct incr_build *b,
 		return incr_fail_nomem(err);
 	for (size_t i = 0; i < n; i++)
 		aliases[i] = b->info.plan.outputs[i].alias;
-	return staging_create(&b->staging, aliases, n, err);
+	if (!b->scratch)
+		r = claim_take(b->st->io, b->st->dirfd, b->staging.dir,
+			       &b->unnumbered, err);
+	return r < 0 ? r : staging_create(&b->staging, aliases, n, err);
 }
 
 /* Under the append lock. */
@@ -332,6 +335,8 @@ static int open_record(struct incr_build *b, struct incr_error *err)
 		return r;
 	r = append_opened(b, err);
 	r = store_end_append(b->st, &lock, r, err);
+	if (r == 0)
+		claim_release(&b->unnumbered); /* its number is locked now */
 	return r < 0 ? r : staging_sync(&b->staging, err);
 }
 

@@ -36,6 +36,7 @@ struct incr_build {
 	int scratch_fd; /* owned; of scratch */
 	bool skips_special;
 	struct lock owner;
+	struct claim unnumbered; /* owned: of its spool, while it has no number */
 	size_t n_branch_locks;
 	struct lock *branch_locks; /* owned */
 	struct build_input *inputs; /* owned */

@@ -172,6 +172,7 @@ void incr_build_close(struct incr_build *b)
 	build_close_views(b);
 	build_unlock_branches(b);
 	lock_release(&b->owner);
+	claim_release(&b->unnumbered);
 	free_parts(b);
 	incr_build_info_release(&b->info);
 	free(b);

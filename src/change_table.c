@@ -33,6 +33,7 @@ void change_table_release(struct change_table *t)
 {
 	memtable_unref(t->memtable);
 	table_writer_abort(t->writer);
+	claim_release(&t->claim);
 	table_unref(t->table);
 	*t = (struct change_table){ 0 };
 }
@@ -52,6 +53,19 @@ static void name_table(struct change_table *t)
 	t->tag = hash64(identity, sizeof(identity));
 }
 
+static int open_table(struct change_table *t, struct incr_error *err)
+{
+	const struct incr_io *io = t->store->io;
+	int r = claim_take(io, t->store->dirfd, t->path, &t->claim, err);
+
+	if (r == 0)
+		r = table_writer_open(io, t->store->dirfd, t->path, t->tag,
+				      &t->writer, err);
+	if (r < 0)
+		claim_release(&t->claim);
+	return r;
+}
+
 /* Go on in a table, which begins with what is in memory. */
 static int leave_memory(struct change_table *t, struct incr_error *err)
 {
@@ -60,8 +74,7 @@ static int leave_memory(struct change_table *t, struct incr_error *err)
 	int r;
 
 	name_table(t);
-	if (table_writer_open(t->store->io, t->store->dirfd, t->path, t->tag,
-			      &t->writer, &ignored) < 0) {
+	if (open_table(t, &ignored) < 0) {
 		incr_error_release(&ignored);
 		t->stays_in_memory = true;
 		return 0;
@@ -115,6 +128,7 @@ int change_table_finish(struct change_table *t, struct incr_error *err)
 	r = table_open(io, t->store->dirfd, t->path, t->tag, t->store->blocks,
 		       &t->table, err);
 	(void)io->unlink_at(io, t->store->dirfd, t->path, 0);
+	claim_release(&t->claim);
 	return r;
 }
 

@@ -6,6 +6,7 @@
 #define INCR_CHANGE_TABLE_H
 
 #include "index.h"
+#include "lock.h"
 
 struct incr_store;
 
@@ -18,6 +19,7 @@ struct change_table {
 	struct table *table; /* owned; when it is finished */
 	uint64_t tag; /* of the table */
 	char path[64]; /* of the table, while it has a name */
+	struct claim claim; /* owned: of that name, as long */
 	bool stays_in_memory; /* no table can be written here */
 };
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "lock.h"
 
 void index_drop_spilled(struct index *ix)
 {
@@ -52,20 +53,23 @@ static int write_spilled(struct index *ix, struct index_sources *s,
 			 struct table **out_table, struct incr_error *err)
 {
 	const struct incr_io *io = ix->options.io;
+	struct claim claim = { 0 };
 	uint64_t id;
 	char path[64];
 	int r = io->random(io, &id, sizeof(id));
 
 	if (r < 0)
 		return incr_fail_errno(err, -r, NULL, "no random numbers");
-	/* what deletes may hide something in older tables */
-	r = index_write_table(ix, s, false, id, out_table, err);
-	if (r < 0)
-		return r;
 	index_table_path(id, path);
+	r = claim_take(io, ix->options.store_dirfd, path, &claim, err);
+	/* what deletes may hide something in older tables */
+	if (r == 0)
+		r = index_write_table(ix, s, false, id, out_table, err);
 	/* the table is read through its descriptor; a name is no harm */
-	(void)io->unlink_at(io, ix->options.store_dirfd, path, 0);
-	return 0;
+	if (r == 0)
+		(void)io->unlink_at(io, ix->options.store_dirfd, path, 0);
+	claim_release(&claim);
+	return r;
 }
 
 static int spill(struct index *ix, struct incr_error *err)

@@ -147,6 +147,7 @@ void ingest_result_release(struct ingest_result *r)
 	buf_release(&r->manifest);
 	buf_release(&r->inline_frames);
 	content_release(&r->manifest_content);
+	claim_release(&r->pack_claim);
 }
 
 void ingest_result_discard(const struct ingest_options *options,
@@ -155,7 +156,7 @@ void ingest_result_discard(const struct ingest_options *options,
 	char path[PACK_PATH_SIZE];
 
 	if (!r->is_inline && r->pack_id && !r->is_recorded) {
-		/* What cannot be removed is no one's: gc takes it. */
+		/* What cannot be removed is no one's: a repair takes it. */
 		pack_path(r->pack_id, path);
 		(void)options->io->unlink_at(options->io, options->store_dirfd,
 					     path, 0);

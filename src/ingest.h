@@ -8,6 +8,7 @@
 #define INCR_INGEST_H
 
 #include "io.h"
+#include "lock.h"
 #include "manifest.h"
 
 #define INGEST_INLINE_MAX \
@@ -118,6 +119,7 @@ struct ingest_result {
 	/* Large */
 	uint64_t pack_id;
 	uint64_t pack_size;
+	struct claim pack_claim; /* owned: of the name of the pack */
 	struct content manifest_content; /* owned */
 	bool is_recorded; /* a log record names its pack: that stays, whatever fails later */
 };
@@ -128,6 +130,7 @@ struct ingest_result {
  */
 int ingest_run(struct ingest *g, struct ingest_result *out_result,
 	       struct incr_error *err);
+/* Not before the record that names its pack is written. */
 void ingest_result_release(struct ingest_result *r);
 /* The entries of its manifest; @r and @reader are borrowed until the reader is freed. */
 int ingest_result_entries(const struct ingest_result *r,

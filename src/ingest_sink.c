@@ -356,6 +356,7 @@ static int finish_pack(struct ingest_sink *s, struct ingest_result *result,
 		return r;
 	}
 	result->pack_id = pack_writer_id(s->pack);
+	pack_writer_take_claim(s->pack, &result->pack_claim);
 	pack_writer_free(s->pack);
 	s->pack = NULL;
 	return 0;

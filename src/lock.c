@@ -7,9 +7,13 @@
 
 #include "bytes.h"
 #include "error.h"
+#include "hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+
+#define CLAIMS_FIRST (UINT64_C(1) << 62) /* the last quarter of all offsets */
 
 /*
  * The next pause is an eighth of the time waited so far, within these.  What is
@@ -104,12 +108,59 @@ void lock_release(struct lock *lock)
 	*lock = (struct lock){ 0 };
 }
 
-bool lock_is_held(const struct incr_io *io, int store_dirfd, uint64_t off)
+/* 1: somebody holds it exclusively, 0: nobody does; negative: not known. */
+static int test_lock(const struct incr_io *io, int store_dirfd, uint64_t off)
 {
 	_cleanup_io_file_ struct io_file file = { io, -1 };
+	int r = io_open(io, store_dirfd, "lock", O_RDONLY, 0, &file.fd, NULL);
 
-	if (io_open(io, store_dirfd, "lock", O_RDONLY, 0, &file.fd, NULL) < 0)
-		return false;
 	/* A shared lock is refused by an exclusive one only. */
-	return io->lock_test(io, file.fd, false, off, 1) == 1;
+	return r < 0 ? r : io->lock_test(io, file.fd, false, off, 1);
+}
+
+bool lock_is_held(const struct incr_io *io, int store_dirfd, uint64_t off)
+{
+	return test_lock(io, store_dirfd, off) == 1;
+}
+
+bool lock_is_free(const struct incr_io *io, int store_dirfd, uint64_t off)
+{
+	return test_lock(io, store_dirfd, off) == 0;
+}
+
+uint64_t claim_of(const char *path)
+{
+	return CLAIMS_FIRST | hash64(path, strlen(path)) % CLAIMS_FIRST;
+}
+
+int claim_take(const struct incr_io *io, int store_dirfd, const char *path,
+	       struct claim *out_claim, struct incr_error *err)
+{
+	_cleanup_io_file_ struct io_file file = { io, -1 };
+	uint64_t off = claim_of(path);
+	int r = io_open(io, store_dirfd, "lock", O_RDWR, 0, &file.fd, err);
+
+	if (r < 0)
+		return r;
+	do
+		r = io->lock(io, file.fd, true, off, 1);
+	while (r == -EINTR);
+	if (r == -EAGAIN)
+		return incr_fail(err, INCR_E_BUSY, NULL, path,
+				 "another process makes a file of this name");
+	if (r < 0)
+		return incr_fail_errno(err, r, path, "cannot take its lock");
+	*out_claim = (struct claim){ io, file.fd, off };
+	file.fd = -1;
+	return 0;
+}
+
+void claim_release(struct claim *claim)
+{
+	if (!claim->io)
+		return;
+	/* as in lock_release() */
+	(void)claim->io->unlock(claim->io, claim->fd, claim->off, 1);
+	(void)io_close(claim->io, claim->fd); /* only locked */
+	*claim = (struct claim){ 0 };
 }

@@ -63,5 +63,24 @@ void lock_pause(const struct incr_io *io, uint64_t wait_us,
 		uint64_t *io_waited_us);
 /* True when somebody (also this process) holds it exclusively. */
 bool lock_is_held(const struct incr_io *io, int store_dirfd, uint64_t off);
+/* True when it is certain that nobody does. */
+bool lock_is_free(const struct incr_io *io, int store_dirfd, uint64_t off);
+
+/*
+ * The lock of a file or directory below the store, by its path there: held from
+ * before it is made until the log tells of it, or until it is gone again.  It
+ * may be moved, and used by any thread.  A zeroed struct holds nothing.
+ */
+struct claim {
+	const struct incr_io *io; /* NULL: nothing held */
+	int fd; /* owned */
+	uint64_t off;
+};
+
+uint64_t claim_of(const char *path);
+/* One try: nobody else makes what has this name. */
+int claim_take(const struct incr_io *io, int store_dirfd, const char *path,
+	       struct claim *out_claim, struct incr_error *err);
+void claim_release(struct claim *claim);
 
 #endif

@@ -37,6 +37,7 @@ struct pack_writer {
 	int fd; /* owned */
 	uint64_t id;
 	char path[PACK_PATH_SIZE];
+	struct claim claim; /* owned: of its name */
 	/* Changed by the writing thread alone, with @reading held. */
 	struct buf pending; /* bytes not yet written */
 	uint64_t written; /* bytes in the file */
@@ -101,6 +102,10 @@ static int create_file(struct pack_writer *w, struct incr_error *err)
 			continue;
 		}
 		pack_path(w->id, w->path);
+		claim_release(&w->claim);
+		r = claim_take(w->io, w->store_dirfd, w->path, &w->claim, err);
+		if (r < 0)
+			return r;
 		do {
 			r = w->io->open_at(
 				w->io, w->store_dirfd, w->path,
@@ -388,12 +393,18 @@ int pack_writer_finish(struct pack_writer *w, uint64_t *out_size,
 	return 0;
 }
 
+void pack_writer_take_claim(struct pack_writer *w, struct claim *out_claim)
+{
+	*out_claim = w->claim;
+	w->claim = (struct claim){ 0 };
+}
+
 void pack_writer_discard(struct pack_writer *w)
 {
 	if (!w)
 		return;
 
-	/* What cannot be removed is no one's: gc takes it. */
+	/* What cannot be removed is no one's: a repair takes it. */
 	(void)w->io->unlink_at(w->io, w->store_dirfd, w->path, 0);
 	pack_writer_free(w);
 }
@@ -406,6 +417,7 @@ void pack_writer_free(struct pack_writer *w)
 	(void)stop_syncer(w);
 	if (w->fd >= 0)
 		(void)io_close(w->io, w->fd); /* an unfinished pack */
+	claim_release(&w->claim);
 	buf_release(&w->pending);
 	(void)pthread_cond_destroy(&w->wake);
 	(void)pthread_mutex_destroy(&w->reading);

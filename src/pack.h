@@ -9,6 +9,7 @@
 
 #include "frame.h"
 #include "io.h"
+#include "lock.h"
 
 #define PACK_HEADER_SIZE 64
 #define PACK_LOG \
@@ -29,7 +30,10 @@ int pack_check_header(const uint8_t bytes[PACK_HEADER_SIZE],
 		      const uint8_t uuid[16], uint64_t id);
 
 struct pack_writer;
-/* A new pack with a random id, named packs/<16 hex>.pack; the header is written with the first frames. */
+/*
+ * A new pack with a random id, named packs/<16 hex>.pack; the header is written
+ * with the first frames.  While the lock of its name is held, it is somebody's.
+ */
 int pack_writer_open(const struct incr_io *io, int store_dirfd,
 		     const uint8_t uuid[16], struct pack_writer **out_writer,
 		     struct incr_error *err);
@@ -44,6 +48,8 @@ int pack_writer_read(struct pack_writer *w, uint64_t off, void *data,
 /* Flush, fdatasync, fsync of packs/; after it the pack is durable. *out_size: its length. */
 int pack_writer_finish(struct pack_writer *w, uint64_t *out_size,
 		       struct incr_error *err);
+/* The lock of its name, to be held until a record names the pack, or it is removed. */
+void pack_writer_take_claim(struct pack_writer *w, struct claim *out_claim);
 /* Remove the file; NULL allowed. Also after finish, when the commit was refused. Frees the writer. */
 void pack_writer_discard(struct pack_writer *w);
 void pack_writer_free(struct pack_writer *w); /* keep the file */

@@ -22,6 +22,7 @@ struct sync_cache {
 	struct incr_store *st; /* borrowed */
 	char path[80]; /* of the table */
 	char next_path[80]; /* of the one that is written */
+	struct claim claim; /* owned: of that name */
 	uint64_t tag;
 	struct table *table; /* owned; NULL: none */
 	struct iter *it; /* owned */
@@ -92,6 +93,8 @@ static int open_next(struct sync_cache *c, struct incr_error *err)
 		 SYNC_DIR "/%016" PRIx64 ".next", number);
 	r = io->mkdir_at(io, c->st->dirfd, SYNC_DIR, 0777);
 	if (r == 0 || r == -EEXIST)
+		r = claim_take(io, c->st->dirfd, c->next_path, &c->claim, &why);
+	if (r == 0)
 		r = table_writer_open(io, c->st->dirfd, c->next_path, c->tag,
 				      &c->writer, &why);
 	/* without a next cache the next sync reads more; that is all */
@@ -135,6 +138,7 @@ void sync_cache_close(struct sync_cache *c)
 		return;
 	if (c->writer)
 		table_writer_abort(c->writer);
+	claim_release(&c->claim);
 	iter_free(c->it);
 	table_unref(c->table);
 	free(c);

@@ -36,12 +36,15 @@ void kit_open(struct kit *k, const struct incr_io *io)
 {
 	_cleanup_free_ char *packs = kit_path("store/packs");
 	_cleanup_free_ char *store = kit_path("store");
+	int lock;
 
 	memset(k, 0, sizeof(*k));
 	must(mkdir(store, 0777) == 0 || errno == EEXIST, store);
 	must(mkdir(packs, 0777) == 0 || errno == EEXIST, packs);
 	k->dirfd = open(store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	must(k->dirfd >= 0, store);
+	lock = openat(k->dirfd, "lock", O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+	must(lock >= 0 && close(lock) == 0, "lock");
 	must(pack_set_new(&io_posix, k->dirfd, kit_uuid, NULL, &k->packs) == 0,
 	     "pack_set_new");
 	k->cache = frame_cache_new((size_t)1 << 20);
