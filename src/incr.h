@@ -909,19 +909,28 @@ struct incr_finding {
 	size_t path_length;
 	const char *message;
 	bool is_given_up; /* a repair has said that it is lost */
+	/*
+	 * No damage: a file, or a directory of staging, that a killed process left.
+	 * Nothing tells of it, nobody is making it, and a repair removes it.
+	 */
+	bool is_left_over;
+	uint64_t size; /* of what is left over, in bytes */
 };
 typedef int (*incr_finding_fn)(void *closure,
 			       const struct incr_finding *finding);
 struct incr_verify_result {
 	uint64_t n_records, n_txns, n_files, n_findings, size;
 	uint64_t n_given_up; /* findings that a repair has told of before */
+	uint64_t n_left_over, left_over_size; /* no findings */
 	bool is_complete; /* false: the time limit ended it */
 };
 /*
  * Read on behind what is damaged, and name each thing that is lost with it: a
  * transaction whose record is damaged, as far as the index knows it
  * ("lost-transaction"), and each file of each transaction whose content is.
- * Content that several files share is read once, with all cores.
+ * Content that several files share is read once, with all cores.  What killed
+ * processes left over is told at the end; packs among it only when all of the
+ * log was read, and nothing in it is damaged or given up.
  * Returns 0 also with findings.
  */
 INCR_API int incr_verify(struct incr_store *st,
@@ -949,6 +958,8 @@ enum incr_repair_action {
 	INCR_REPAIR_LOG = 5, /* damaged records were given up */
 	INCR_REPAIR_LOST_STAGING =
 		6, /* staging of what may be lost was moved to lost/ */
+	INCR_REPAIR_LEFT_OVER =
+		7, /* a file that a killed process left was removed */
 };
 /* @what: the file or directory, below the store. @size: bytes moved or copied aside. */
 typedef int (*incr_repair_fn)(void *closure, enum incr_repair_action action,
@@ -961,7 +972,9 @@ struct incr_repair_result {
 /*
  * Mend what can be mended, and give up what cannot, without losing anything
  * that is whole: a torn tail of the log is moved to lost/, a damaged index is
- * made again, staging that belongs to nothing is removed.  Damaged records are
+ * made again, staging that belongs to nothing is removed, and so are files that
+ * killed processes left; packs among them stay, and are told to @finding, while
+ * lost/ holds bytes of the log, which may name them.  Damaged records are
  * copied to lost/ and passed over from then on; transactions and files that
  * cannot be read are noted in the log as lost.  Each is told to @finding, with
  * is_given_up set.  No byte of what was acknowledged is removed or changed, so

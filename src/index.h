@@ -122,6 +122,13 @@ int *index_losses(struct index *ix);
  * upon what somebody else has flushed since.
  */
 int index_flush(struct index *ix, struct incr_error *err);
+/*
+ * Of names of files that stand in index/, and that nobody is making, keep those
+ * that the checkpoint on disk does not name; the others are freed.  Where there
+ * is none, that is nothing.
+ */
+int index_keep_strays(const struct index *ix, size_t *n, char **names,
+		      struct incr_error *err);
 /* Worth a flush? */
 bool index_is_due(const struct index *ix);
 /* Too much to hold in memory any longer. */

@@ -414,6 +414,39 @@ static int write_current(struct index *ix, const struct current *cur,
 			       CURRENT_FILE, b.data, b.size, false, err);
 }
 
+/* Is the file @name of the directory the checkpoint, or named by it? */
+static bool is_of(const struct current *cur, const char *name)
+{
+	char known[64];
+
+	if (!strcmp(name, &CURRENT_FILE[strlen(INDEX_DIR "/")]))
+		return true;
+	for (size_t i = 0; i < cur->n_tables; i++) {
+		index_table_path(cur->tables[i], known);
+		if (!strcmp(name, known + strlen(INDEX_DIR "/")))
+			return true;
+	}
+	return false;
+}
+
+int index_keep_strays(const struct index *ix, size_t *n, char **names,
+		      struct incr_error *err)
+{
+	struct current cur = { 0 };
+	size_t n_strays = 0;
+	int r = current_read(ix, &cur, err);
+
+	for (size_t i = 0; i < *n; i++) {
+		/* without a checkpoint, the next flush removes all */
+		if (r || is_of(&cur, names[i]))
+			free(names[i]);
+		else
+			names[n_strays++] = names[i];
+	}
+	*n = n_strays;
+	return r < 0 ? r : 0;
+}
+
 struct sweep {
 	const struct current *cur;
 	const struct index *ix;
@@ -423,16 +456,10 @@ struct sweep {
 static int sweep_entry(void *closure, const char *name, enum io_kind kind)
 {
 	const struct sweep *s = closure;
-	char known[64];
 
 	(void)kind;
-	if (!strcmp(name, &CURRENT_FILE[strlen(INDEX_DIR "/")]))
+	if (is_of(s->cur, name))
 		return 0;
-	for (size_t i = 0; i < s->cur->n_tables; i++) {
-		index_table_path(s->cur->tables[i], known);
-		if (!strcmp(name, known + strlen(INDEX_DIR "/")))
-			return 0;
-	}
 	/* what stays costs space only, and the next flush tries again */
 	(void)s->ix->options.io->unlink_at(s->ix->options.io, s->dirfd, name,
 					   0);

@@ -3,9 +3,9 @@
  * giving up what cannot.
  *
  * In this order: damaged records are passed over from now on (repair_log.c); a
- * torn tail goes to lost/, staging of nothing that is open goes, a damaged
- * index is made again, as the next append or open would do anyway; and what
- * cannot be read is noted (repair_note.c).  The log is judged under the append
+ * torn tail goes to lost/, what killed processes left goes, a damaged index is
+ * made again, as the next append or open would do anyway; and what cannot be
+ * read is noted (repair_note.c).  The log is judged under the append
  * lock, so that nothing is that somebody is just making.  No byte of a record
  * or pack is changed: a copy of the file is right in every byte that both have.
  */
@@ -15,10 +15,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "error.h"
+#include "leftover.h"
 
 int repair_tell(struct repair *p, enum incr_repair_action action,
 		const char *what, uint64_t size)
@@ -85,73 +86,14 @@ static int mend_index(struct repair *p)
 	return repair_tell(p, INCR_REPAIR_INDEX, "index", 0);
 }
 
-/* ---- the spool ---- */
-
-enum use {
-	IN_USE, /* also what is not known */
-	OF_NOTHING,
-	OF_LOST, /* the record that tells of it may be lost */
-};
-
-/* What becomes of staging that the log does not tell of. */
-static int unknown_use(struct repair *p, enum use *out_use)
-{
-	int r = state_has_losses(p->st->index, p->err);
-
-	*out_use = r == 1 ? OF_LOST : OF_NOTHING;
-	return r < 0 ? r : 0;
-}
-
-static int txn_use(struct repair *p, uint64_t number, enum use *out_use)
-{
-	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct state_txn txn;
-	int r = state_txn(p->st->index, number, &storage, &txn, p->err);
-
-	if (r < 0)
-		return r;
-	if (r == 1 || txn.status == INCR_LOST)
-		return unknown_use(p, out_use);
-	*out_use = txn.status == INCR_OPEN ? IN_USE : OF_NOTHING;
-	return 0;
-}
-
-static int build_use(struct repair *p, uint64_t number, enum use *out_use)
-{
-	_cleanup_buf_ struct buf storage = BUF_INIT;
-	struct fact_build build;
-	int r = state_build(p->st->index, number, &storage, &build, p->err);
-
-	if (r < 0)
-		return r;
-	if ((r == 0 && build.status == INCR_BUILD_OPEN) ||
-	    lock_is_held(p->st->io, p->st->dirfd, LOCK_BUILD(number)))
-		*out_use = IN_USE;
-	else if (r == 1)
-		return unknown_use(p, out_use);
-	else
-		*out_use = OF_NOTHING;
-	return 0;
-}
-
-static int find_use(struct repair *p, const char *name, enum use *out_use)
-{
-	uint64_t number;
-	char end;
-
-	*out_use = IN_USE;
-	if (sscanf(name + (*name != '\0'), "%" SCNu64 "%c", &number, &end) != 1)
-		return 0;
-	if (*name == 't')
-		return txn_use(p, number, out_use);
-	return *name == 'b' ? build_use(p, number, out_use) : 0;
-}
+/* ---- what killed processes left ---- */
 
 /* Move it to lost/, under the first name that is free. */
-static int keep_staging(struct repair *p, const char *path, const char *name)
+static int keep_staging(struct repair *p, const char *path)
 {
 	const struct incr_io *io = p->st->io;
-	char lost[320];
+	const char *name = path + strlen("spool/");
+	char lost[360];
 	int r;
 
 	for (unsigned n = 0;; n++) {
@@ -166,46 +108,35 @@ static int keep_staging(struct repair *p, const char *path, const char *name)
 	return 0;
 }
 
-static int mend_entry(void *closure, const char *name, enum io_kind kind)
+int repair_remove_file(struct repair *p, const char *path, uint64_t size)
 {
-	struct repair *p = closure;
-	char path[300];
-	enum use use;
-	int r = find_use(p, name, &use);
+	int r = p->options->is_dry_run ?
+			0 :
+			p->st->io->unlink_at(p->st->io, p->st->dirfd, path, 0);
 
-	(void)kind;
-	if (r < 0 || use == IN_USE)
-		return r;
-	snprintf(path, sizeof(path), "spool/%s", name);
-	if (!p->options->is_dry_run)
-		r = use == OF_LOST ? keep_staging(p, path, name) :
-				     io_remove_tree(p->st->io, p->st->dirfd,
-						    path, p->err);
-	return r < 0 ? r :
-		       repair_tell(p,
-				   use == OF_LOST ? INCR_REPAIR_LOST_STAGING :
-						    INCR_REPAIR_STAGING,
-				   path, 0);
+	if (r < 0 && r != -ENOENT)
+		return incr_fail_errno(p->err, r, path, "cannot remove it");
+	return repair_tell(p, INCR_REPAIR_LEFT_OVER, path, size);
 }
 
-static int mend_spool(struct repair *p)
+static int mend_leftover(void *closure, enum leftover_kind kind,
+			 const char *path, uint64_t size)
 {
-	_cleanup_io_file_ struct io_file dir = { p->st->io, -1 };
-	struct incr_error why = INCR_ERROR_INIT;
-	int r = io_open(p->st->io, p->st->dirfd, "spool",
-			O_RDONLY | O_DIRECTORY, 0, &dir.fd, &why);
+	struct repair *p = closure;
+	bool is_lost = kind == LEFTOVER_OF_LOST;
+	int r = 0;
 
-	if (r == INCR_E_NOTFOUND) {
-		incr_error_release(&why);
-		return 0;
-	}
-	if (r < 0)
-		return incr_fail_with(p->err, r, &why);
-	r = p->st->io->readdir(p->st->io, dir.fd, mend_entry, p);
-	if (r < 0 && !p->err->code)
-		return incr_fail_errno(p->err, r, "spool",
-				       "cannot list the directory");
-	return r;
+	if (kind == LEFTOVER_FILE)
+		return repair_remove_file(p, path, size);
+	if (!p->options->is_dry_run)
+		r = is_lost ? keep_staging(p, path) :
+			      io_remove_tree(p->st->io, p->st->dirfd, path,
+					     p->err);
+	return r < 0 ? r :
+		       repair_tell(p,
+				   is_lost ? INCR_REPAIR_LOST_STAGING :
+					     INCR_REPAIR_STAGING,
+				   path, size);
 }
 
 /* ---- all ---- */
@@ -219,7 +150,7 @@ static int mend_under_lock(struct repair *p)
 	if (r || p->st->is_broken)
 		return r;
 	r = mend_tail(p);
-	return r ? r : mend_spool(p);
+	return r ? r : leftover_each(p->st, mend_leftover, p, p->err);
 }
 
 /* store_begin_append() without the look at the log, which repair_log() takes. */

@@ -22,6 +22,8 @@ struct repair {
 int repair_tell(struct repair *p, enum incr_repair_action action,
 		const char *what, uint64_t size);
 int repair_tell_finding(struct repair *p, const struct incr_finding *f);
+/* Remove a file that is no one's; not in a dry run. */
+int repair_remove_file(struct repair *p, const char *path, uint64_t size);
 
 /*
  * Headers of segments, and stretches without whole records.  The caller holds

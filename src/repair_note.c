@@ -5,11 +5,17 @@
  * That changes nothing about reading: a damaged file stays an error, and one
  * whose bytes come back from a copy can be read again.  It says that somebody
  * knows, so that verify finds no fault with the rest.
+ *
+ * Packs that killed processes left are known when all has been verified, so
+ * they are removed here too.
  */
 #include "config.h"
 
 #include "repair.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +23,15 @@
 
 #define FACT_SIZE_ENOUGH ((size_t)1 << 20) /* then another record begins */
 
+struct pack_left {
+	char path[PACK_PATH_SIZE];
+	uint64_t size;
+};
+
 struct note {
 	struct repair *p;
+	struct pack_left *packs; /* owned: that no record names */
+	size_t n_packs;
 	struct fact_lost fact; /* owns its arrays, and the paths */
 	size_t size; /* of paths */
 	struct fact_lost *full; /* owned: facts to be written, oldest first */
@@ -38,6 +51,7 @@ static void note_release(struct note *n)
 	for (size_t i = 0; i < n->n_full; i++)
 		fact_release(&n->full[i]);
 	free(n->full);
+	free(n->packs);
 }
 
 /* Begin another fact. */
@@ -100,12 +114,32 @@ static bool is_of_content(const struct incr_finding *f)
 	return false;
 }
 
+/* Everything else that is left over was dealt with under the append lock. */
+static int add_left(struct note *n, const struct incr_finding *f)
+{
+	struct pack_left *grown;
+
+	if (strncmp(f->file, "packs/", strlen("packs/")) != 0)
+		return 0;
+	grown = reallocarray(n->packs, n->n_packs + 1, sizeof(*grown));
+	if (!grown)
+		return incr_fail_nomem(n->p->err);
+	n->packs = grown;
+	grown[n->n_packs].size = f->size;
+	(void)snprintf(grown[n->n_packs].path, sizeof(grown->path), "%s",
+		       f->file);
+	n->n_packs++;
+	return 0;
+}
+
 static int note_finding(void *closure, const struct incr_finding *finding)
 {
 	struct note *n = closure;
 	struct incr_finding f = *finding;
 	int r;
 
+	if (f.is_left_over)
+		return add_left(n, &f);
 	if (f.is_given_up)
 		return 0; /* by an earlier repair */
 	if (n->p->st->is_damaged || !is_of_content(&f)) {
@@ -137,6 +171,60 @@ static int append(struct repair *p, struct fact_lost *fact)
 	return store_end_append(p->st, &lock, r, p->err);
 }
 
+/* Bytes of the log that stand in lost/ may name a pack; they might be put back. */
+static int note_log_bytes(void *closure, const char *name, enum io_kind kind)
+{
+	bool *has_log_bytes = closure;
+
+	(void)kind;
+	if (!strncmp(name, "torn-", strlen("torn-")) ||
+	    !strncmp(name, "damaged-", strlen("damaged-")))
+		*has_log_bytes = true;
+	return 0;
+}
+
+static int look_into_lost(struct repair *p, bool *out_has_log_bytes)
+{
+	const struct incr_io *io = p->st->io;
+	_cleanup_io_file_ struct io_file dir = { io, -1 };
+	int r;
+
+	*out_has_log_bytes = false;
+	dir.fd = io->open_at(io, p->st->dirfd, "lost", O_RDONLY | O_DIRECTORY,
+			     0);
+	if (dir.fd == -ENOENT)
+		return 0;
+	r = dir.fd < 0 ?
+		    dir.fd :
+		    io->readdir(io, dir.fd, note_log_bytes, out_has_log_bytes);
+	return r < 0 ? incr_fail_errno(p->err, r, "lost",
+				       "cannot list the directory") :
+		       0;
+}
+
+static int remove_packs(struct note *n)
+{
+	bool stay = false;
+	int r = n->n_packs ? look_into_lost(n->p, &stay) : 0;
+
+	for (size_t i = 0; r == 0 && i < n->n_packs; i++) {
+		const struct pack_left *pack = &n->packs[i];
+		struct incr_finding f = {
+			.word = "left-over",
+			.file = pack->path,
+			.message =
+				"it stays while lost/ holds bytes of the log, "
+				"which may name it",
+			.is_left_over = true,
+			.size = pack->size,
+		};
+
+		r = stay ? repair_tell_finding(n->p, &f) :
+			   repair_remove_file(n->p, pack->path, pack->size);
+	}
+	return r;
+}
+
 int repair_note(struct repair *p)
 {
 	struct incr_verify_options verify = {
@@ -153,6 +241,8 @@ int repair_note(struct repair *p)
 	for (size_t i = 0; r == 0 && !p->options->is_dry_run && i < n.n_full;
 	     i++)
 		r = append(p, &n.full[i]);
+	if (r == 0)
+		r = remove_packs(&n);
 	note_release(&n);
 	return r;
 }

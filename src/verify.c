@@ -18,6 +18,7 @@
 #include "error.h"
 #include "store.h"
 #include "verify_data.h"
+#include "verify_left.h"
 #include "verify_lost.h"
 
 #define PROGRESS_NS INT64_C(100000000)
@@ -34,6 +35,7 @@ struct verify {
 	struct verify_data *data; /* owned; NULL: places only */
 	bool is_again; /* the second walk: only files with damaged content */
 	struct verify_lost lost; /* owned */
+	struct verify_left left; /* owned */
 	bool is_log_damaged;
 	/* where we are, for findings */
 	char dataset[4096];
@@ -187,6 +189,14 @@ static int check_content(struct verify *v, const struct manifest_entry *e)
 
 /* ---- transactions ---- */
 
+/* judge() of what may have named packs. */
+static int judge_manifest(struct verify *v, int r, const char *file,
+			  struct incr_error *why)
+{
+	verify_left_doubt(&v->left);
+	return judge(v, r, file, NULL, why);
+}
+
 static int check_counts(struct verify *v, const struct fact_txn *t,
 			const struct fact_txn *seen)
 {
@@ -197,6 +207,7 @@ static int check_counts(struct verify *v, const struct fact_txn *t,
 				     t->n_removed == seen->n_removed &&
 				     t->size == seen->size)
 		return 0;
+	verify_left_doubt(&v->left);
 	return report_text(
 		v, "wrong-counts", "log", NULL,
 		"the manifest does not hold what the transaction says it does");
@@ -218,6 +229,7 @@ static int check_entries(struct verify *v, struct manifest_reader *m,
 		}
 		seen->n_files++;
 		seen->size += e->content.size;
+		verify_left_name(&v->left, &e->content);
 		if (!v->is_again)
 			v->result->n_files++;
 		r = check_content(v, e);
@@ -228,7 +240,7 @@ static int check_entries(struct verify *v, struct manifest_reader *m,
 		incr_error_release(&why); /* reported by the first walk */
 		return 0;
 	}
-	return r < 0 ? judge(v, r, "packs", NULL, &why) : 0;
+	return r < 0 ? judge_manifest(v, r, "packs", &why) : 0;
 }
 
 static int set_place(struct verify *v, const struct fact_txn *t)
@@ -267,7 +279,8 @@ static int check_txn(struct verify *v, const struct fact_txn *t,
 		v->result->n_txns++;
 	r = manifest_source_open(t, frames_position, v->st->reader, &m, &why);
 	if (r < 0)
-		return judge(v, r, "log", NULL, &why);
+		return judge_manifest(v, r, "log", &why);
+	verify_left_name(&v->left, &m.content);
 	n_findings = v->result->n_findings;
 	r = check_entries(v, m.entries, &seen);
 	manifest_source_release(&m);
@@ -286,9 +299,11 @@ static int check_commit(struct verify *v, const struct log_record *record)
 
 	if (r == INCR_E_NOMEM)
 		return incr_fail_nomem(v->err);
-	if (r < 0)
+	if (r < 0) {
+		verify_left_doubt(&v->left);
 		return report_text(v, "bad-fact", "log", NULL,
 				   "a commit record does not parse");
+	}
 	frames_position = record->header.position + RECORD_HEADER_SIZE +
 			  commit.frames_off;
 	r = 0;
@@ -370,6 +385,7 @@ static int pass_damage(struct verify *v, uint64_t position, int r,
 	if (r != INCR_E_CORRUPT)
 		return incr_fail_with(v->err, r, why);
 	v->is_log_damaged = true;
+	verify_left_doubt(&v->left);
 	r = v->is_again ? 0 : judge(v, r, "log", NULL, why);
 	incr_error_release(why);
 	if (r)
@@ -489,6 +505,20 @@ static int walk_all(struct verify *v)
 	return r;
 }
 
+static int report_left(void *closure, const char *path, uint64_t size)
+{
+	struct verify *v = closure;
+	struct incr_finding f = { .word = "left-over",
+				  .file = path,
+				  .message = "a killed process left it",
+				  .is_left_over = true,
+				  .size = size };
+
+	v->result->n_left_over++;
+	v->result->left_over_size += size;
+	return v->fn ? v->fn(v->closure, &f) : 0;
+}
+
 /*
  * The index comes first: it names what is lost.  A damaged one is made again
  * if it can be, and not while records are looked at, which reading the log
@@ -505,10 +535,17 @@ static int check_all(struct verify *v)
 	if (v->result->n_findings != n_findings && !v->st->is_damaged)
 		(void)store_rebuild(v->st, &ignored);
 	incr_error_release(&ignored);
+	r = verify_left_init(&v->left, v->st, v->err);
+	if (r < 0)
+		return r;
 	index_set_replaying(v->st->index, true);
 	r = walk_all(v);
 	index_set_replaying(v->st->index, false);
-	return r;
+	/* the caller, or a failure, has ended it */
+	if (r && v->result->is_complete)
+		return r;
+	return verify_left_report(&v->left, r == 0 && !v->options->dataset_id,
+				  report_left, v);
 }
 
 int incr_verify(struct incr_store *st,
@@ -535,6 +572,7 @@ int incr_verify(struct incr_store *st,
 		r = check_all(&v);
 	verify_data_free(v.data);
 	verify_lost_release(&v.lost);
+	verify_left_release(&v.left);
 	if (r < 0)
 		return r;
 	*out_result = result;

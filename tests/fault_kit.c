@@ -533,8 +533,9 @@ static bool is_same(const struct store_text *want, const struct store_text *got)
 static int print_finding(void *closure, const struct incr_finding *f)
 {
 	(void)closure;
-	printf("  finding: %s %s %" PRIu64 " t%" PRIu64 " %s\n", f->word,
-	       f->file, f->off, f->txn, f->message);
+	if (!f->is_left_over)
+		printf("  finding: %s %s %" PRIu64 " t%" PRIu64 " %s\n",
+		       f->word, f->file, f->off, f->txn, f->message);
 	return 0;
 }
 

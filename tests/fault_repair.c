@@ -177,6 +177,7 @@ struct said {
 	struct names places, txns, files;
 	size_t n_index, n_other, n_findings, n_done;
 	bool has_tail, has_orphan, has_other_orphan;
+	bool has_left_orphan, has_other_left; /* left over */
 };
 
 static void said_release(struct said *s)
@@ -186,10 +187,20 @@ static void said_release(struct said *s)
 	names_release(&s->files);
 }
 
+static bool is_orphan(const char *file)
+{
+	return !strcmp(file, "spool/t77") || !strcmp(file, "spool/t1");
+}
+
 static int note_finding(void *closure, const struct incr_finding *f)
 {
 	struct said *s = closure;
 
+	if (f->is_left_over) {
+		*(is_orphan(f->file) ? &s->has_left_orphan :
+				       &s->has_other_left) = true;
+		return 0;
+	}
 	s->n_findings++;
 	if (!strcmp(f->word, "corrupt-log") && !f->path)
 		names_add(&s->places, "%" PRIu64, f->off);
@@ -219,13 +230,12 @@ static int note_done(void *closure, enum incr_repair_action action,
 	if (action == INCR_REPAIR_TAIL)
 		s->has_tail = true;
 	if (action == INCR_REPAIR_STAGING)
-		*(strcmp(what, "spool/t77") != 0 &&
-				  strcmp(what, "spool/t1") != 0 ?
-			  &s->has_other_orphan :
-			  &s->has_orphan) = true;
+		*(is_orphan(what) ? &s->has_orphan : &s->has_other_orphan) =
+			true;
 	if (action == INCR_REPAIR_LOST_STAGING)
-		s->has_orphan = s->has_orphan || !strcmp(what, "spool/t77") ||
-				!strcmp(what, "spool/t1");
+		s->has_orphan = s->has_orphan || is_orphan(what);
+	if (action == INCR_REPAIR_LEFT_OVER)
+		s->has_other_orphan = true;
 	return 0;
 }
 
@@ -274,6 +284,12 @@ static const char *check_verify(struct sim *sim, const struct damage *d,
 		wrong = "the index is said to be damaged";
 	if (!wrong && said.n_other)
 		wrong = "something else is said to be damaged";
+	if (!wrong && said.has_other_left)
+		wrong = "something else is said to be left over";
+	/* of a damaged log perhaps nobody knows what is open */
+	if (!wrong && said.has_left_orphan != d->has_orphans &&
+	    (said.has_left_orphan || !l->places.n))
+		wrong = "staging of nothing is not what is left over";
 	said_release(&said);
 	incr_store_close(st);
 	return wrong;

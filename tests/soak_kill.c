@@ -251,7 +251,8 @@ static void end_builds(struct soak *s, struct incr_store *st)
 static int print_finding(void *closure, const struct incr_finding *f)
 {
 	(void)closure;
-	printf("finding: %s %s %s\n", f->word, f->file, f->message);
+	if (!f->is_left_over)
+		printf("finding: %s %s %s\n", f->word, f->file, f->message);
 	return 0;
 }
 

@@ -28,7 +28,8 @@ static const struct args_option table[] = {
 struct walk {
 	struct progress progress;
 	bool is_dry_run, is_quiet;
-	json_t *done, *findings; /* borrowed; NULL: print text */
+	/* borrowed; NULL: print text */
+	json_t *done, *findings, *left_over;
 };
 
 static const char *action_name(enum incr_repair_action action)
@@ -46,6 +47,8 @@ static const char *action_name(enum incr_repair_action action)
 		return "header";
 	case INCR_REPAIR_LOG:
 		return "log";
+	case INCR_REPAIR_LEFT_OVER:
+		return "left-over";
 	}
 	return "unknown";
 }
@@ -74,6 +77,10 @@ static const char *action_text(enum incr_repair_action action, bool is_dry_run)
 	case INCR_REPAIR_STAGING:
 		return is_dry_run ? "would remove it: it is of nothing open" :
 				    "removed it: it was of nothing open";
+	case INCR_REPAIR_LEFT_OVER:
+		return is_dry_run ?
+			       "would remove it: a killed process left it" :
+			       "removed it: a killed process left it";
 	}
 	return "";
 }
@@ -107,7 +114,10 @@ static int note_finding(void *closure, const struct incr_finding *finding)
 {
 	struct walk *walk = closure;
 
-	finding_out(walk->findings, &walk->progress, finding);
+	if (!finding->is_left_over)
+		finding_out(walk->findings, &walk->progress, finding);
+	else if (walk->left_over || !walk->is_quiet)
+		left_over_out(walk->left_over, &walk->progress, finding);
 	return 0;
 }
 
@@ -123,6 +133,7 @@ static void print_result(const struct cli *cli, const struct walk *walk,
 		out_put(json, "done", json_incref(walk->done));
 		out_put(json, "given_up", out_u64(result->n_given_up));
 		out_put(json, "findings", json_incref(walk->findings));
+		out_put(json, "left_over", json_incref(walk->left_over));
 		out_line(json);
 		return;
 	}
@@ -146,10 +157,13 @@ static int run_repair(struct cli *cli, void *options)
 	_cleanup_json_ json_t *done = cli->common.is_json ? json_array() : NULL;
 	_cleanup_json_ json_t *findings = cli->common.is_json ? json_array() :
 								NULL;
+	_cleanup_json_ json_t *left_over = cli->common.is_json ? json_array() :
+								 NULL;
 	struct walk walk = { .is_dry_run = o->is_dry_run,
 			     .is_quiet = cli->common.is_quiet,
 			     .done = done,
-			     .findings = findings };
+			     .findings = findings,
+			     .left_over = left_over };
 	struct incr_repair_options repair = {
 		.is_dry_run = o->is_dry_run,
 		.wait_ms = find_wait_ms(cli),

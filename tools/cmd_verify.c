@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 struct verify_options {
@@ -32,41 +33,48 @@ static const struct args_option table[] = {
 struct walk {
 	struct cli *cli;
 	struct progress progress;
-	json_t *findings; /* borrowed; NULL: print text */
+	json_t *findings, *left_over; /* borrowed; NULL: print text */
 };
 
 static int print_finding(void *closure, const struct incr_finding *finding)
 {
 	struct walk *walk = closure;
 
+	if (finding->is_left_over) {
+		if (walk->left_over || !walk->cli->common.is_quiet)
+			left_over_out(walk->left_over, &walk->progress,
+				      finding);
+		return 0;
+	}
 	/* what a repair has told of is counted */
 	if (walk->findings || !finding->is_given_up)
 		finding_out(walk->findings, &walk->progress, finding);
 	return 0;
 }
 
-static void print_result(const struct cli *cli,
-			 const struct incr_verify_result *result,
-			 bool reads_data, json_t *findings)
+static void print_json(const struct incr_verify_result *result,
+		       const struct walk *walk)
+{
+	json_t *json = json_object();
+
+	out_put(json, "ok", json_boolean(result->n_findings == 0));
+	out_put(json, "complete", json_boolean(result->is_complete));
+	out_put(json, "records", out_u64(result->n_records));
+	out_put(json, "transactions", out_u64(result->n_txns));
+	out_put(json, "files", out_u64(result->n_files));
+	out_put(json, "bytes", out_u64(result->size));
+	out_put(json, "given_up", out_u64(result->n_given_up));
+	out_put(json, "findings", json_incref(walk->findings));
+	out_put(json, "left_over", json_incref(walk->left_over));
+	out_put(json, "left_over_bytes", out_u64(result->left_over_size));
+	out_line(json);
+}
+
+static void print_result(const struct incr_verify_result *result,
+			 bool reads_data)
 {
 	struct text txns, files, size, count, given_up;
 
-	if (cli->common.is_json) {
-		json_t *json = json_object();
-
-		out_put(json, "ok", json_boolean(result->n_findings == 0));
-		out_put(json, "complete", json_boolean(result->is_complete));
-		out_put(json, "records", out_u64(result->n_records));
-		out_put(json, "transactions", out_u64(result->n_txns));
-		out_put(json, "files", out_u64(result->n_files));
-		out_put(json, "bytes", out_u64(result->size));
-		out_put(json, "given_up", out_u64(result->n_given_up));
-		out_put(json, "findings", json_incref(findings));
-		out_line(json);
-		return;
-	}
-	if (cli->common.is_quiet)
-		return;
 	printf("checked %s, %s",
 	       text_count(result->n_txns, "transaction", "transactions", &txns),
 	       text_count(result->n_files, "file", "files", &files));
@@ -84,6 +92,11 @@ static void print_result(const struct cli *cli,
 		       text_count(result->n_given_up, "loss given up",
 				  "losses given up", &given_up));
 	putchar('\n');
+	if (result->n_left_over)
+		printf("%" PRIu64
+		       " left over by killed processes, %s: incrctl repair removes them\n",
+		       result->n_left_over,
+		       text_size(result->left_over_size, &size));
 }
 
 static int run_verify(struct cli *cli, void *options)
@@ -91,8 +104,12 @@ static int run_verify(struct cli *cli, void *options)
 	const struct verify_options *o = options;
 	_cleanup_json_ json_t *findings = cli->common.is_json ? json_array() :
 								NULL;
+	_cleanup_json_ json_t *left_over = cli->common.is_json ? json_array() :
+								 NULL;
 	_cleanup_dataset_ struct incr_dataset_info dataset = { 0 };
-	struct walk walk = { .cli = cli, .findings = findings };
+	struct walk walk = { .cli = cli,
+			     .findings = findings,
+			     .left_over = left_over };
 	struct incr_verify_options verify = {
 		.reads_data = o->reads_data,
 		.progress = progress_draw,
@@ -120,7 +137,10 @@ static int run_verify(struct cli *cli, void *options)
 	progress_clear(&walk.progress);
 	if (r < 0)
 		return r;
-	print_result(cli, &result, o->reads_data, findings);
+	if (cli->common.is_json)
+		print_json(&result, &walk);
+	else if (!cli->common.is_quiet)
+		print_result(&result, o->reads_data);
 	return result.n_findings > 0 ? EXIT_CORRUPT : 0;
 }
 

@@ -1,11 +1,12 @@
 /*
- * Damage that verify and repair found, as text and as JSON.
+ * What verify and repair found, as text and as JSON.
  */
 #include "config.h"
 
 #include "finding.h"
 
 #include "out.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,4 +63,22 @@ void finding_out(json_t *findings, struct progress *progress,
 		progress_clear(progress);
 		finding_print(finding);
 	}
+}
+
+void left_over_out(json_t *left_over, struct progress *progress,
+		   const struct incr_finding *finding)
+{
+	struct text size;
+	json_t *json;
+
+	if (!left_over) {
+		progress_clear(progress);
+		printf("left over: %s (%s): %s\n", finding->file,
+		       text_size(finding->size, &size), finding->message);
+		return;
+	}
+	json = json_object();
+	out_put(json, "file", out_text(finding->file));
+	out_put(json, "bytes", out_u64(finding->size));
+	(void)json_array_append_new(left_over, json);
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A reader of the disk format, written from docs/format.md alone.
 
-usage: read_store.py STORE
+usage: read_store.py [--packs] STORE
 
 Prints datasets, branches, transactions and the files of each branch's view,
-one a line, with the XXH3-128 of each file's bytes. It needs the programs
+one a line, with the XXH3-128 of each file's bytes; with --packs, the packs
+that records name. It needs the programs
 xxhsum and zstd, and uses no code of this project. Numbers in brackets are the
 chapters of docs/format.md.
 """
@@ -818,11 +819,36 @@ def print_store(store):
               f" {b['record'].hex()}")
 
 
+def print_packs(store):
+    """The packs that records name; others are no one's [9.2]."""
+    uuid = read_format(store)
+    log = Log(store, uuid)
+    content = Content(store, uuid, log)
+    named = set()
+
+    def name(d):
+        if d and d[0] == 1:
+            named.add(d[2])
+        elif d and d[0] == 2:
+            named.update(e[0] for e in d[3])
+
+    for t in Facts(log).txns.values():
+        if t["status"] != "COMMITTED":
+            continue
+        if t["manifest_kind"] & 1:
+            name(content.descriptor(Cursor(t["manifest"]), None))
+        for entry in content.manifest(t):
+            name(entry[5])
+    for number in sorted(named - {0}):
+        print(f"packs/{number:016x}.pack")
+
+
 def main():
-    if len(sys.argv) != 2:
+    is_packs = sys.argv[1:2] == ["--packs"]
+    if len(sys.argv) != 2 + is_packs:
         sys.exit(__doc__)
     try:
-        print_store(sys.argv[1])
+        (print_packs if is_packs else print_store)(sys.argv[-1])
     except Refused as e:
         sys.exit(f"read_store.py: {e}")
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Kills a verb before each call that changes something on disk. Afterwards
 # nothing that was acknowledged is lost, nothing is there in part, verify is
-# content, what is left over is listed and can be ended, and nobody is blocked.
+# content, what is left over is listed and can be ended, and nobody is blocked;
+# a repair leaves the packs that records name, and verify nothing to list.
 #
 # KILLPOINTS is how many points of each verb are tried, 0 for all. A failure
 # prints KILLPOINT=VERB:CALL:N; set to that, the one point is run.
@@ -119,6 +120,12 @@ state() {
 		"$INCRCTL" ls --json "$d" | grep -oE '"(path|hash)":"[^"]*"'
 	done
 }
+packs_there() {
+	(cd "$INCR_STORE" && find packs -type f | sort)
+}
+packs_named() {
+	python3 "$SRCDIR/tests/format/read_store.py" --packs "$INCR_STORE"
+}
 open_txns() {
 	"$INCRCTL" txn list | grep -oE '^t[0-9]+'
 }
@@ -131,6 +138,19 @@ blame() {
 }
 nothing_mounted() {
 	[ -z "$(mounts_below)" ]
+}
+# After a repair there is nothing that is no one's.
+check_left_over() {
+	[ "$(packs_there)" = "$(packs_named)" ] || n_left=$((n_left + 1))
+	"$INCRCTL" repair -q || blame "repair fails" || return
+	rm -f "$INCR_STORE"/lost/torn-*
+	"$INCRCTL" repair -q || blame "a second repair fails" || return
+	[ "$(packs_there)" = "$(packs_named)" ] ||
+		blame "packs there and packs named" "$(packs_there)" "$(packs_named)" || return
+	"$INCRCTL" verify --data --json | grep -q '"ok":true.*"left_over":\[\]' ||
+		blame "something is left over" "$("$INCRCTL" verify)" || return
+	[ -z "$(cd "$INCR_STORE" && find spool sync -mindepth 1 ! -name '*.table')" ] ||
+		blame "something is in the spool" "$(find "$INCR_STORE/spool" "$INCR_STORE/sync")"
 }
 # How it looks after the kill. The dead may take a moment to be gone.
 check() {
@@ -173,7 +193,8 @@ check() {
 	"$INCRCTL" --wait 2 run tr --view copy --force -q -i a=a -o out=out -- sh -c 'echo >"$INCR_OUT_OUT/again"' ||
 		blame "the next run is blocked" || return
 	[ -z "$(open_builds)$(open_txns)" ] || blame "something stays open" || return
-	"$INCRCTL" verify --data -q || blame "verify is not content at the end"
+	"$INCRCTL" verify --data -q || blame "verify is not content at the end" || return
+	check_left_over
 }
 
 # Run the verb; sets was_acked.
@@ -238,7 +259,7 @@ prepare_base
 n_all=0
 for verb in $verbs; do
 	[ -z "$only" ] || [ "${only%%:*}" = "$verb" ] || continue
-	n_points=0 n_bad=0 n_after=0 follow=-ff
+	n_points=0 n_bad=0 n_after=0 n_left=0 follow=-ff
 	# the process of the verb alone: what it starts must see that it is gone
 	case $verb in run_*) follow= ;; esac
 	if ! list_points; then
@@ -251,6 +272,7 @@ for verb in $verbs; do
 	done <chosen >bad.log 3<&0
 	n_all=$((n_all + n_points))
 	what="$verb: killed at $n_points of $(wc -l <points) calls, $n_after times after the commit"
+	what+=", $n_left times with a pack left over"
 	[ $n_bad = 0 ] && pass "$what" || fail "$what: $n_bad bad" "$(head -n 60 bad.log)"
 done
 echo "killed $n_all times"
