@@ -9,7 +9,8 @@
  *   - it opens; what was acknowledged is there, byte for byte;
  *   - what was under way is there whole or not at all;
  *   - an open build is an orphan, which blocks nothing and can be aborted;
- *   - verify finds nothing, another commit succeeds, and so does reopening.
+ *   - verify finds nothing, another commit succeeds, and so does reopening;
+ *   - a repair leaves the packs that records name, and no other.
  *
  * Some recoveries are recorded and cut short in their turn.  A failure prints
  * INCR_CRASH=...; set to that, the program runs the one state and leaves it
@@ -23,10 +24,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "crash_packs.h"
 #include "crash_verbs.h"
+#include "shares.h"
 
 #define N_PROCESSES 2
 #define SHORT_MAX 3
@@ -37,12 +39,19 @@
 #define NESTED_PART 12 /* one state of so many is inside a recovery */
 #define NESTED_STEP 7
 #define FAILURES_MAX 5
+#define REPAIR_EVERY 16 /* states */
 
 /* ---- checking one state ---- */
 
+/* Of one process; sent to the first one when it ends. */
+struct counts {
+	size_t n_states, n_nested, n_failures;
+};
+
 struct checker {
 	size_t workload; /* its number */
-	size_t n_states, n_nested, n_failures;
+	bool repairs_all; /* not one of REPAIR_EVERY */
+	struct counts n;
 	struct store_text found;
 };
 
@@ -58,7 +67,8 @@ struct cut {
 static int print_finding(void *closure, const struct incr_finding *f)
 {
 	(void)closure;
-	printf("  finding: %s %s %s\n", f->word, f->file, f->message);
+	if (!f->is_left_over)
+		printf("  finding: %s %s %s\n", f->word, f->file, f->message);
 	return 0;
 }
 
@@ -210,13 +220,15 @@ static const char *check_store(struct checker *c, const struct crash_run *run,
 		wrong = check_build(&again);
 	incr_error_release(&err);
 	incr_store_close(again.st);
+	if (!wrong && (c->repairs_all || c->n.n_states % REPAIR_EVERY == 0))
+		wrong = crash_check_packs(state, CRASH_STORE);
 	return wrong;
 }
 
 static void report(struct checker *c, const struct crash_run *run,
 		   const struct cut *cut, const char *wrong)
 {
-	c->n_failures++;
+	c->n.n_failures++;
 	printf("FAILED %s\n  INCR_CRASH=%zu:%zu:%d:%zu", wrong, c->workload,
 	       cut->k, cut->family, cut->x);
 	if (cut->is_nested)
@@ -241,7 +253,7 @@ static void check_state(struct checker *c, const struct crash_run *run,
 
 	if (!state)
 		return;
-	c->n_states++;
+	c->n.n_states++;
 	wrong = check_store(c, run, cut->k, state);
 	if (wrong)
 		report(c, run, cut, wrong);
@@ -291,8 +303,8 @@ static void check_nested_state(struct checker *c, const struct crash_run *after,
 
 	if (!inner)
 		return;
-	c->n_states++;
-	c->n_nested++;
+	c->n.n_states++;
+	c->n.n_nested++;
 	wrong = check_store(c, after, cut->nested_k, inner);
 	if (wrong)
 		report(c, after, cut, wrong);
@@ -319,7 +331,7 @@ static void check_nested(struct checker *c, const struct crash_run *run,
 			for (each.nested_family = 0;
 			     each.nested_family < SIM_N_FAMILIES;
 			     each.nested_family++)
-				if (c->n_failures < FAILURES_MAX &&
+				if (c->n.n_failures < FAILURES_MAX &&
 				    sim_n_variants(state, each.nested_k,
 						   (enum sim_family)
 							   each.nested_family))
@@ -415,7 +427,7 @@ static size_t first_cut(const struct checker *c, const struct crash_run *run)
  */
 static void check_recoveries(struct checker *c, size_t budget)
 {
-	size_t end = c->n_nested + budget;
+	size_t end = c->n.n_nested + budget;
 	struct crash_run run;
 
 	record(&run, c->workload);
@@ -425,7 +437,8 @@ static void check_recoveries(struct checker *c, size_t budget)
 		     family++) {
 			struct cut cut = { .k = k, .family = family };
 
-			if (c->n_nested < end && c->n_failures < FAILURES_MAX &&
+			if (c->n.n_nested < end &&
+			    c->n.n_failures < FAILURES_MAX &&
 			    sim_n_variants(run.sim, k, (enum sim_family)family))
 				check_nested(c, &run, &cut);
 		}
@@ -438,7 +451,7 @@ static void check_recoveries(struct checker *c, size_t budget)
  */
 static void run_workload(struct checker *c, size_t budget)
 {
-	size_t end = c->n_states + budget, step, at;
+	size_t end = c->n.n_states + budget, step, at;
 	struct cuts cuts = { 0 };
 	struct crash_run run;
 
@@ -448,8 +461,8 @@ static void run_workload(struct checker *c, size_t budget)
 			add_cuts(&cuts, &run, k, family);
 	step = step_through(cuts.n);
 	at = c->workload % cuts.n;
-	for (size_t i = 0;
-	     i < cuts.n && c->n_states < end && c->n_failures < FAILURES_MAX;
+	for (size_t i = 0; i < cuts.n && c->n.n_states < end &&
+			   c->n.n_failures < FAILURES_MAX;
 	     i++) {
 		check_state(c, &run, &cuts.items[at]);
 		at = (at + step) % cuts.n;
@@ -462,7 +475,7 @@ static void run_workload(struct checker *c, size_t budget)
 
 static int replay(const char *text)
 {
-	struct checker c = { 0 };
+	struct checker c = { .repairs_all = true };
 	struct cut cut = { 0 };
 	struct crash_run run;
 	struct sim *state;
@@ -494,18 +507,27 @@ static int replay(const char *text)
 		check_state(&c, &run, &cut);
 	crash_run_release(&run);
 	store_text_release(&c.found);
-	printf("%zu bad\n", c.n_failures);
-	return c.n_failures != 0;
+	printf("%zu bad\n", c.n.n_failures);
+	return c.n.n_failures != 0;
+}
+
+static size_t n_states_wanted(void)
+{
+	const char *limit = getenv("INCR_CRASH_STATES");
+
+	return limit ? strtoul(limit, NULL, 10) : STATES_DEFAULT;
 }
 
 /* One process, with its share of those whose recoveries are cut short. */
-static void run_share(size_t share, size_t n_states, int result_fd)
+static void run_share(size_t share, void *result)
 {
 	struct checker c = { 0 };
 	size_t total = n_short() + N_LONG;
+	size_t n_states = n_states_wanted() / N_PROCESSES + 1;
 
-	for (size_t i = 0; i < total && c.n_failures < FAILURES_MAX; i++) {
-		size_t left = n_states > c.n_states ? n_states - c.n_states : 0;
+	for (size_t i = 0; i < total && c.n.n_failures < FAILURES_MAX; i++) {
+		size_t left =
+			n_states > c.n.n_states ? n_states - c.n.n_states : 0;
 
 		if ((i + i / NESTED_WORKLOADS) % N_PROCESSES != share)
 			continue;
@@ -514,45 +536,35 @@ static void run_share(size_t share, size_t n_states, int result_fd)
 		run_workload(&c, left / ((total - i - 1) / N_PROCESSES + 1));
 	}
 	store_text_release(&c.found);
-	if (write(result_fd, &c, sizeof(c)) != sizeof(c))
-		abort();
+	*(struct counts *)result = c.n;
+}
+
+static void add_counts(void *sum, const void *result)
+{
+	const struct counts *n = result;
+	struct counts *to = sum;
+
+	to->n_states += n->n_states;
+	to->n_nested += n->n_nested;
+	to->n_failures += n->n_failures;
 }
 
 int main(void)
 {
-	const char *one = getenv("INCR_CRASH"),
-		   *limit = getenv("INCR_CRASH_STATES");
-	size_t n_states = limit ? strtoul(limit, NULL, 10) : STATES_DEFAULT;
-	struct checker sum = { 0 };
-	int pipes[2], status, n_died = 0;
+	const struct shares shares = { N_PROCESSES, sizeof(struct counts),
+				       run_share, add_counts };
+	const char *one = getenv("INCR_CRASH");
+	struct counts sum = { 0 };
+	bool is_bad;
 
 	/* what is freed is asked for again at once */
 	(void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	(void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	if (one)
 		return replay(one);
-	if (pipe(pipes) < 0)
-		return 1;
-	for (size_t i = 0; i < N_PROCESSES; i++)
-		if (fork() == 0) {
-			run_share(i, n_states / N_PROCESSES + 1, pipes[1]);
-			_exit(0);
-		}
-	close(pipes[1]);
-	for (size_t i = 0; i < N_PROCESSES; i++) {
-		struct checker c;
-
-		if (wait(&status) < 0 || status)
-			n_died++;
-		else if (read(pipes[0], &c, sizeof(c)) == sizeof(c)) {
-			sum.n_states += c.n_states;
-			sum.n_nested += c.n_nested;
-			sum.n_failures += c.n_failures;
-		}
-	}
+	is_bad = !shares_run(&shares, &sum) || sum.n_failures;
 	printf("%zu crash states, %zu of them inside a recovery, %zu bad\n",
 	       sum.n_states, sum.n_nested, sum.n_failures);
-	printf("%d passed, %d failed\n", !(sum.n_failures || n_died),
-	       !!(sum.n_failures || n_died));
-	return sum.n_failures || n_died;
+	printf("%d passed, %d failed\n", !is_bad, is_bad);
+	return is_bad;
 }

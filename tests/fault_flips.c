@@ -20,11 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "flips.h"
 #include "log_impl.h"
+#include "shares.h"
 
 #define N_PROCESSES 2
 #define FAILURES_MAX 10
@@ -290,15 +289,14 @@ static void run_cases(struct flips *f, size_t share)
 	}
 }
 
-static void run_share(size_t share, int result_fd)
+static void run_share(size_t share, void *result)
 {
 	struct flips f;
 
 	flips_init(&f);
 	f.step *= N_PROCESSES;
 	run_cases(&f, share);
-	if (write(result_fd, &f.n, sizeof(f.n)) != sizeof(f.n))
-		abort();
+	*(struct counts *)result = f.n;
 	flips_release(&f);
 }
 
@@ -320,8 +318,11 @@ static int replay(const char *text)
 	return n ? r : 2;
 }
 
-static void add_counts(struct counts *to, const struct counts *from)
+static void add_counts(void *sum, const void *result)
 {
+	const struct counts *from = result;
+	struct counts *to = sum;
+
 	to->n_bits += from->n_bits;
 	to->n_cuts += from->n_cuts;
 	to->n_writers += from->n_writers;
@@ -334,34 +335,19 @@ static void add_counts(struct counts *to, const struct counts *from)
 
 int main(void)
 {
+	const struct shares shares = { N_PROCESSES, sizeof(struct counts),
+				       run_share, add_counts };
 	const char *one = getenv("INCR_FLIP");
 	struct counts sum = { 0 };
-	int pipes[2], status, is_bad = 0;
+	bool is_bad;
 
 	if (one)
 		return replay(one);
-	if (pipe(pipes) < 0)
-		return 1;
-	for (size_t i = 0; i < N_PROCESSES; i++)
-		if (fork() == 0) {
-			run_share(i, pipes[1]);
-			_exit(0);
-		}
-	close(pipes[1]);
-	for (size_t i = 0; i < N_PROCESSES; i++) {
-		struct counts n;
-
-		if (wait(&status) < 0 || status)
-			is_bad = 1;
-		else if (read(pipes[0], &n, sizeof(n)) == sizeof(n))
-			add_counts(&sum, &n);
-	}
+	is_bad = !shares_run(&shares, &sum) || sum.n_failures;
 	printf("%zu bits flipped, %zu cuts, %zu exchanges; %zu writers\n",
 	       sum.n_bits, sum.n_cuts, sum.n_others, sum.n_writers);
 	printf("%zu refused, %zu found, %zu harmless, %zu bad\n", sum.n_refused,
 	       sum.n_found, sum.n_harmless, sum.n_failures);
-	if (sum.n_failures)
-		is_bad = 1;
 	printf("%d passed, %d failed\n", !is_bad, is_bad);
 	return is_bad;
 }
