@@ -69,40 +69,70 @@ has_numbers() {
 		seq "$i" $((i + 300)) | cmp -s - "got/n$i" || return
 	done <"$1"
 }
-# A build that cannot be committed is aborted: it is to spoil no other.
+orphans() {
+	"$INCRCTL" build list | awk '/ open .*orphan/ { print $1 }'
+}
 commit_orphan() {
 	local build
-	build=$("$INCRCTL" build list | awk '/ open .*orphan/ { print $1 }')
-	[ -n "$build" ] || return
-	"$INCRCTL" build commit "$build" -q && has_numbers written && return
-	"$INCRCTL" build abort "$build" -q
-	return 1
+	build=$(orphans)
+	[ -n "$build" ] && "$INCRCTL" build commit "$build" -q && has_numbers written
 }
-kill_build() {
+# Whatever a round that failed has left is to spoil no other.
+end_round() {
+	local build
+	kill -KILL $pid
+	wait $pid $writer
+	"$INCRCTL" unmount "$mnt"
+	for build in $(orphans); do
+		"$INCRCTL" build abort "$build" -q
+	done
+} >>death.log 2>&1
+mount_build() {
 	"$INCRCTL" mount "$mnt" tr -i in=in -o out=out --write-mode out=replace --force-snapshot \
 		--allow-empty "--staging=$1" --foreground >mount.log 2>&1 &
 	pid=$!
 	kill_later $pid
-	wait_until 10 ls "$mnt/out/staging" || return
+	wait_until 60 ls "$mnt/out/staging"
+}
+# From the first file on: a build without any replaces nothing, see below.
+kill_build() {
+	writer=
 	: >written
+	mount_build "$1" || return
 	write_numbers 2>/dev/null &
 	writer=$!
+	wait_until 60 [ -s written ] || return
 	sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
 	kill -KILL $pid
 	wait $pid 2>/dev/null
-	wait_until 5 sh -c "! ls '$mnt' 2>/dev/null" || return
+	wait_until 60 sh -c "! ls '$mnt' 2>/dev/null" || return
 	wait $writer
-	[ -s written ] || echo "nothing was written" >>death.log
 	"$INCRCTL" unmount "$mnt" >>death.log 2>&1 # exits 1: it commits nothing
 	commit_orphan
 }
 n_kept=0 n_builds=$(((n + 4) / 5))
 for i in $(seq $n_builds); do
 	[ $((i % 2)) = 0 ] && how="link" || how="fuse"
-	kill_build "$how" 2>>death.log && n_kept=$((n_kept + 1)) || echo "$how: $(wc -l <written) written" >>death.log
+	if kill_build "$how" 2>>death.log; then
+		n_kept=$((n_kept + 1))
+	else
+		echo "$how: $(wc -l <written) written" >>death.log
+		end_round
+	fi
 done
 [ $n_kept = $n_builds ] || cat death.log mount.log
 t_out "killed $n_builds times while staging is written: all is committed later" $n_builds echo $n_kept
+
+# Killed before the first file: to commit that would empty the output.
+mount_build link
+kill -KILL $pid
+wait $pid 2>/dev/null
+"$INCRCTL" unmount "$mnt" >/dev/null 2>&1
+build=$(orphans)
+t_exit 4 "of a build without a file, the commit is refused" "$INCRCTL" build commit "$build"
+t_exit 0 "and the output stays as it was" has_numbers written
+t_exit 0 "until that is asked for" "$INCRCTL" build commit "$build" --allow-empty -q
+t_out "then it is empty" "" "$INCRCTL" ls out
 
 # Stopped, and cut off
 n=${STOPS:-3} n_freed=0
