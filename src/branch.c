@@ -140,7 +140,7 @@ int incr_branch_create(struct incr_store *st, uint64_t dataset_id,
 	struct state_txn t;
 	struct lock lock;
 	uint64_t id;
-	int r = name_check_branch(name, strlen(name), err);
+	int r = name_check_new_branch(name, strlen(name), err);
 
 	if (r == 0)
 		r = store_begin_append(st, &lock, err);

@@ -122,7 +122,7 @@ int incr_dataset_create(struct incr_store *st, const char *name,
 				  .description = text_of(description) };
 	struct lock lock;
 	char user[256];
-	int r = name_check_dataset(name, strlen(name), err);
+	int r = name_check_new_dataset(name, strlen(name), err);
 
 	if (r == 0)
 		r = fact_check_text("the description", description, err);
@@ -159,7 +159,7 @@ int incr_dataset_rename(struct incr_store *st, uint64_t id,
 	_cleanup_buf_ struct buf payload = BUF_INIT, storage = BUF_INIT;
 	struct state_dataset d;
 	struct lock lock;
-	int r = name_check_dataset(new_name, strlen(new_name), err);
+	int r = name_check_new_dataset(new_name, strlen(new_name), err);
 
 	if (r == 0 && (buf_put_varint(&payload, id) < 0 ||
 		       buf_put_text(&payload, text_of(new_name)) < 0))

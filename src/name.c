@@ -155,8 +155,20 @@ static const char *why_bad_part(const char *part, size_t length)
 	return NULL;
 }
 
-static int check_parts(const char *name, size_t length, const char *word,
-		       struct incr_error *err)
+/* The same for a part of a name that is given now. */
+static const char *why_bad_new_part(const char *part, size_t length)
+{
+	const char *why = why_bad_part(part, length);
+
+	if (!why && part[length - 1] == ' ')
+		why = "a part of the name ends in a space";
+	return why;
+}
+
+typedef const char *(*why_bad_fn)(const char *part, size_t length);
+
+static int check_parts(const char *name, size_t length, why_bad_fn why_bad,
+		       const char *word, struct incr_error *err)
 {
 	const char *end = name + length;
 
@@ -169,7 +181,7 @@ static int check_parts(const char *name, size_t length, const char *word,
 	for (const char *part = name; part <= end;) {
 		const char *slash = memchr(part, '/', (size_t)(end - part));
 		const char *part_end = slash ? slash : end;
-		const char *why = why_bad_part(part, (size_t)(part_end - part));
+		const char *why = why_bad(part, (size_t)(part_end - part));
 
 		if (why)
 			return refuse(err, word, name, length, why);
@@ -180,22 +192,45 @@ static int check_parts(const char *name, size_t length, const char *word,
 
 int name_check_dataset(const char *name, size_t length, struct incr_error *err)
 {
-	return check_parts(name, length, "bad-dataset-name", err);
+	return check_parts(name, length, why_bad_part, "bad-dataset-name", err);
+}
+
+int name_check_new_dataset(const char *name, size_t length,
+			   struct incr_error *err)
+{
+	return check_parts(name, length, why_bad_new_part, "bad-dataset-name",
+			   err);
 }
 
 int name_check_transform(const char *name, size_t length,
 			 struct incr_error *err)
 {
-	return check_parts(name, length, "bad-transform-name", err);
+	return check_parts(name, length, why_bad_part, "bad-transform-name",
+			   err);
+}
+
+int name_check_new_transform(const char *name, size_t length,
+			     struct incr_error *err)
+{
+	return check_parts(name, length, why_bad_new_part, "bad-transform-name",
+			   err);
+}
+
+static int check_branch(const char *name, size_t length, const char *why,
+			struct incr_error *err)
+{
+	return why ? refuse(err, "bad-branch-name", name, length, why) : 0;
 }
 
 int name_check_branch(const char *name, size_t length, struct incr_error *err)
 {
-	const char *why = why_bad_part(name, length);
+	return check_branch(name, length, why_bad_part(name, length), err);
+}
 
-	if (why)
-		return refuse(err, "bad-branch-name", name, length, why);
-	return 0;
+int name_check_new_branch(const char *name, size_t length,
+			  struct incr_error *err)
+{
+	return check_branch(name, length, why_bad_new_part(name, length), err);
 }
 
 int name_check_alias(const char *name, size_t length, struct incr_error *err)

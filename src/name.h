@@ -23,6 +23,16 @@ int name_check_alias(const char *name, size_t length, struct incr_error *err);
 int name_check_origin(const char *name, size_t length, struct incr_error *err);
 int name_check_transform(const char *name, size_t length,
 			 struct incr_error *err);
+/*
+ * The same for a name that is given now: no part ends in a space either.  Stores
+ * may have such names from before that was refused.
+ */
+int name_check_new_dataset(const char *name, size_t length,
+			   struct incr_error *err);
+int name_check_new_branch(const char *name, size_t length,
+			  struct incr_error *err);
+int name_check_new_transform(const char *name, size_t length,
+			     struct incr_error *err);
 /* Relative, '/'-separated, no empty part, no "." or "..", no NUL, within the limits; any other bytes. */
 int name_check_path(const char *path, size_t length, struct incr_error *err);
 

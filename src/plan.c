@@ -8,6 +8,7 @@
 
 #include "build_record.h"
 #include "error.h"
+#include "name.h"
 #include "transform.h"
 
 #include <inttypes.h>
@@ -231,6 +232,9 @@ int plan_make(struct incr_store *st, const struct incr_transform *transform,
 		r = incr_transform_copy(transform, &w->plan.transform, err);
 	if (r == 0)
 		r = plan_gather_outputs(w, err);
+	if (r == 0 && !w->has_previous)
+		r = name_check_new_transform(transform->name,
+					     strlen(transform->name), err);
 	if (r == 0)
 		r = plan_gather_inputs(w, err);
 	return r < 0 ? r : conclude(w, err);

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "error.h"
+#include "name.h"
 #include "plan.h"
 #include "transform.h"
 
@@ -47,6 +48,9 @@ static int resolve(struct plan_work *w, size_t idx, struct incr_error *err)
 	r = plan_find_build_branch(w, out->dataset_id, &storage, &b, err);
 	if (r == 0)
 		r = set_branch(w, out, &b, err);
+	if (r >= 0 && !out->branch_exists)
+		r = name_check_new_branch(out->branch, strlen(out->branch),
+					  err);
 	if (r < 0)
 		return r;
 	w->outputs[idx] =

@@ -225,12 +225,68 @@ static void test_dataset_set_meta__sets_replaces_clears(void)
 	store_kit_release(&k);
 }
 
+/* As a program wrote it that allowed such names; also of its branch. */
+static void make_old(struct store_kit *k, const char *name)
+{
+	_cleanup_buf_ struct buf dataset = BUF_INIT, branch = BUF_INIT;
+	const struct index_counters *next = index_counters(k->st->index);
+	struct fact_dataset d = { .id = next->next_dataset,
+				  .name = text_of(name),
+				  .description = text_of(NULL),
+				  .user = text_of(NULL),
+				  .pairs = text_of(NULL),
+				  .branch_id = next->next_branch,
+				  .line = next->next_line };
+	struct fact_branch b = { .id = next->next_branch + 1,
+				 .dataset_id = d.id,
+				 .line = next->next_line + 1,
+				 .name = text_of("old "),
+				 .parent = text_of(NULL) };
+
+	CHECK_OK(fact_encode_dataset(&d, &dataset));
+	CHECK_OK(fact_encode_branch(&b, &branch));
+	CHECK_OK(store_append_fact(k->st, FACT_DATASET_CREATED, &dataset,
+				   store_kit_err(k)));
+	CHECK_OK(store_append_fact(k->st, FACT_BRANCH_CREATED, &branch,
+				   store_kit_err(k)));
+}
+
+static void test_dataset__old_name_that_ends_in_a_space__stays(void)
+{
+	struct incr_branch_info branch = { 0 };
+	struct store_kit k;
+	uint64_t id;
+
+	REQUIRE(store_kit_init(&k));
+	make_old(&k, "part /name ");
+	CHECK_OK(store_kit_reopen(&k));
+	id = find(&k, "part /name ");
+	CHECK(id != 0);
+	CHECK_OK(incr_branch_find(k.st, id, "old ", &branch, NULL));
+	incr_branch_info_release(&branch);
+	k.dataset = id;
+	CHECK(store_kit_commit(&k, INCR_APPEND, "old ", "a=1") != 0);
+	/* but none is made any more */
+	CHECK_ERR(INCR_E_INVALID, incr_dataset_create(k.st, "new ", NULL, NULL,
+						      &id, store_kit_err(&k)));
+	CHECK_STR_EQ("bad-dataset-name", k.err.word);
+	CHECK_ERR(INCR_E_INVALID, incr_dataset_rename(k.st, id, "part /new",
+						      store_kit_err(&k)));
+	CHECK_ERR(INCR_E_INVALID, incr_branch_create(k.st, id, "new ", NULL, 0,
+						     store_kit_err(&k)));
+	CHECK_STR_EQ("bad-branch-name", k.err.word);
+	CHECK_OK(incr_dataset_rename(k.st, id, "part/name", NULL));
+	CHECK_INT_EQ(id, find(&k, "part/name"));
+	store_kit_release(&k);
+}
+
 static const struct testing_test tests[] = {
 	TEST(test_dataset_list__many__in_name_order),
 	TEST(test_dataset_create__name_in_use_or_bad__is_refused),
 	TEST(test_dataset__name_used_again__is_another_dataset),
 	TEST(test_dataset_delete__takes_everything_with_it),
 	TEST(test_dataset_set_meta__sets_replaces_clears),
+	TEST(test_dataset__old_name_that_ends_in_a_space__stays),
 	TEST_END,
 };
 

@@ -82,6 +82,30 @@ static void test_name_check_dataset__bad__is_refused(void)
 	CHECK_ERR(INCR_E_INVALID, name_check_dataset("a\0b", 3, NULL));
 }
 
+/* Names of stores from before that was refused are still read. */
+static void test_name_check_new__space_at_an_end__is_refused(void)
+{
+	static const char *const good[] = { "a", "a b", "a/b c/d", NULL };
+	static const char *const bad[] = { "a ", "a /b", "a/b ", "a/b  /c",
+					   " a", "a/ b", " ",	 NULL };
+	static const char *const old[] = { "a ", "a /b", "a/b ", "a/b  /c",
+					   NULL };
+	static const char *const bad_branch[] = { "a ", " a", NULL };
+
+	check_names(name_check_new_dataset, NULL, good);
+	check_names(name_check_new_transform, NULL, good);
+	check_names(name_check_new_dataset, "bad-dataset-name", bad);
+	check_names(name_check_new_transform, "bad-transform-name", bad);
+	check_names(name_check_new_branch, "bad-branch-name", bad_branch);
+	check_names(name_check_dataset, NULL, old);
+	check_names(name_check_transform, NULL, old);
+	CHECK_OK(name_check_branch("a ", 2, NULL));
+	CHECK_OK(name_check_new_branch("a b", 3, NULL));
+	/* files are named by others; an alias has no spaces at all */
+	CHECK_OK(name_check_path("a /b ", 5, NULL));
+	CHECK_ERR(INCR_E_INVALID, name_check_alias("a ", 2, NULL));
+}
+
 static void test_name_check_branch__any__is_one_part(void)
 {
 	static const char *const good[] = { "main", "v1.0", "try 2", NULL };
@@ -278,6 +302,7 @@ static void test_name_glob_match__many_stars__ends(void)
 static const struct testing_test tests[] = {
 	TEST(test_name_check_dataset__good__is_accepted),
 	TEST(test_name_check_dataset__bad__is_refused),
+	TEST(test_name_check_new__space_at_an_end__is_refused),
 	TEST(test_name_check_branch__any__is_one_part),
 	TEST(test_name_check_alias__any__follows_the_pattern),
 	TEST(test_name_check_origin__any__follows_the_pattern),

@@ -33,7 +33,7 @@ t_exit 4 "create none if one exists" "$INCRCTL" dataset create new b
 t_out "nothing was made by that" "$(printf '%s\n' a/x a/y b)" "$INCRCTL" dataset list
 t_grep "its JSON error" '"code":"dataset-exists"' "$INCRCTL" dataset create a/x --json
 long=$(printf 'x%.0s' {1..256})
-for name in "" / /a a/ a//b .. a/.. ./a a/current current -a "a
+for name in "" / /a a/ a//b .. a/.. ./a a/current current -a " a" "a " "a /b" "a/b " "a
 b" "$(printf 'a\xff')" "$long" 'a:b' 'a*'; do
 	t_exit 2 "bad name $(printf %.20q "$name")" "$INCRCTL" dataset create -- "$name"
 done
@@ -53,6 +53,12 @@ t "rename" "$INCRCTL" dataset rename b c/b
 t_exit 3 "the old name is gone" "$INCRCTL" dataset show b
 t_exit 4 "rename onto another" "$INCRCTL" dataset rename c/b a/x
 t_exit 2 "rename to a bad name" "$INCRCTL" dataset rename c/b /x
+t_error 2 bad-dataset-name "or to one that ends in a space" "$INCRCTL" dataset rename c/b 'x '
+t_error 2 bad-branch-name "a branch that does" "$INCRCTL" branch c/b create 'x '
+t_error 2 bad-transform-name "a transform that does" "$INCRCTL" plan 'x ' -i i=c/b -o o=a/x
+t_error 2 bad-branch-name "the branch of a build that does" \
+	"$INCRCTL" plan x -i i=c/b -o o=a/x --branch 'x '
+t_error 2 bad-alias "an alias that does" "$INCRCTL" plan x -i 'i =c/b' -o o=a/x
 rid=$("$INCRCTL" dataset show c/b --json | json 'd["rid"]')
 "$INCRCTL" dataset rename c/b b
 t_json "a rename keeps the rid" "$rid" 'd["rid"]' "$INCRCTL" dataset show b --json
