@@ -122,6 +122,8 @@ int *index_losses(struct index *ix);
  * upon what somebody else has flushed since.
  */
 int index_flush(struct index *ix, struct incr_error *err);
+/* The same while somebody waits: merges that are much larger than what is new are left to the next index_flush(). */
+int index_flush_short(struct index *ix, struct incr_error *err);
 /*
  * Of names of files that stand in index/, and that nobody is making, keep those
  * that the checkpoint on disk does not name; the others are freed.  Where there

@@ -24,11 +24,6 @@
 #include "hash.h"
 #include "lock.h"
 
-#define INDEX_DIR "index"
-#define CURRENT_FILE INDEX_DIR "/current"
-#define CURRENT_MAGIC "INCRINDX"
-#define CURRENT_VERSION 3
-#define CURRENT_HEAD_SIZE (8 + 4 + 4 + 8 + 8 + 4 * 8 + 5 * 8)
 #define LOAD_TRIES 16
 
 void index_table_path(uint64_t id, char out[64])
@@ -46,96 +41,6 @@ static uint64_t table_tag(const struct index *ix, uint64_t id)
 	return hash64(identity, sizeof(identity));
 }
 
-struct current {
-	uint64_t id;
-	struct index_position position;
-	struct index_counters counters;
-	size_t n_tables;
-	uint64_t tables[INDEX_TABLES_MAX];
-};
-
-static int current_encode(const struct current *c, uint64_t tag,
-			  struct buf *out)
-{
-	const uint64_t numbers[] = {
-		tag,
-		c->id,
-		c->position.position,
-		c->position.sequence,
-		c->position.last_position,
-		c->position.last_hash,
-		c->counters.next_txn,
-		c->counters.next_build,
-		c->counters.next_dataset,
-		c->counters.next_branch,
-		c->counters.next_line,
-	};
-
-	if (buf_put(out, CURRENT_MAGIC, 8) < 0 ||
-	    buf_put_u32(out, CURRENT_VERSION) < 0 ||
-	    buf_put_u32(out, (uint32_t)c->n_tables) < 0)
-		return INCR_E_NOMEM;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (buf_put_u64(out, numbers[i]) < 0)
-			return INCR_E_NOMEM;
-	for (size_t i = 0; i < c->n_tables; i++)
-		if (buf_put_u64(out, c->tables[i]) < 0)
-			return INCR_E_NOMEM;
-	return buf_put_u64(out, hash64(out->data, out->size));
-}
-
-/* False: damaged, of another store, or of a version we do not know: as good as absent. */
-static bool current_decode(const struct buf *b, uint64_t tag,
-			   struct current *out)
-{
-	struct cursor c = cursor_over(b->data, b->size);
-	const uint8_t *magic = cursor_bytes(&c, 8);
-	uint32_t version = cursor_u32(&c);
-	uint32_t n = cursor_u32(&c);
-	struct current cur = { .n_tables = n };
-	uint64_t store_tag = cursor_u64(&c);
-
-	cur.id = cursor_u64(&c);
-	cur.position.position = cursor_u64(&c);
-	cur.position.sequence = cursor_u64(&c);
-	cur.position.last_position = cursor_u64(&c);
-	cur.position.last_hash = cursor_u64(&c);
-	cur.counters.next_txn = cursor_u64(&c);
-	cur.counters.next_build = cursor_u64(&c);
-	cur.counters.next_dataset = cursor_u64(&c);
-	cur.counters.next_branch = cursor_u64(&c);
-	cur.counters.next_line = cursor_u64(&c);
-	if (c.is_bad || memcmp(magic, CURRENT_MAGIC, 8) != 0 ||
-	    version != CURRENT_VERSION || store_tag != tag ||
-	    n > INDEX_TABLES_MAX)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		cur.tables[i] = cursor_u64(&c);
-	if (c.is_bad || cursor_left(&c) != 8 ||
-	    get_u64(c.at) != hash64(b->data, b->size - 8))
-		return false;
-	*out = cur;
-	return true;
-}
-
-/* 0, 1 when there is none worth reading. */
-static int current_read(const struct index *ix, struct current *out,
-			struct incr_error *err)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-	struct incr_error why = INCR_ERROR_INIT;
-	size_t limit =
-		CURRENT_HEAD_SIZE + (INDEX_TABLES_MAX + 1) * sizeof(uint64_t);
-	int r = io_read_file(ix->options.io, ix->options.store_dirfd,
-			     CURRENT_FILE, limit, &b, &why);
-
-	/* one that cannot be read now may be whole */
-	if (r < 0 && r != INCR_E_NOTFOUND && r != INCR_E_CORRUPT)
-		return incr_fail_with(err, r, &why);
-	incr_error_release(&why);
-	return r < 0 || !current_decode(&b, ix->options.tag, out);
-}
-
 static void drop_tables(struct index_table *tables, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -143,7 +48,7 @@ static void drop_tables(struct index_table *tables, size_t n)
 }
 
 /* All tables of @cur, or none. */
-static int open_tables(struct index *ix, const struct current *cur,
+static int open_tables(struct index *ix, const struct index_current *cur,
 		       struct index_table *out_tables, struct incr_error *err)
 {
 	for (size_t i = 0; i < cur->n_tables; i++) {
@@ -166,7 +71,7 @@ static int open_tables(struct index *ix, const struct current *cur,
 }
 
 /* The checkpoint on disk with its tables; 1: there is none that is whole. */
-static int read_checkpoint(struct index *ix, struct current *out,
+static int read_checkpoint(struct index *ix, struct index_current *out,
 			   struct index_table *out_tables,
 			   struct incr_error *err)
 {
@@ -174,7 +79,7 @@ static int read_checkpoint(struct index *ix, struct current *out,
 
 	for (int i = 0; i < LOAD_TRIES; i++) {
 		struct incr_error why = INCR_ERROR_INIT;
-		int r = current_read(ix, out, err);
+		int r = index_current_read(ix, out, err);
 
 		if (r)
 			return r;
@@ -191,7 +96,7 @@ static int read_checkpoint(struct index *ix, struct current *out,
 	return 1;
 }
 
-static void use_checkpoint(struct index *ix, const struct current *cur,
+static void use_checkpoint(struct index *ix, const struct index_current *cur,
 			   const struct index_table *tables)
 {
 	drop_tables(ix->tables, ix->n_tables);
@@ -206,7 +111,7 @@ int index_files_load(struct index *ix, struct incr_error *err)
 {
 	struct index_table tables[INDEX_TABLES_MAX];
 	struct incr_error why = INCR_ERROR_INIT;
-	struct current cur;
+	struct index_current cur;
 	int r;
 
 	index_start_empty(ix);
@@ -231,8 +136,8 @@ int index_adopt(struct index *ix, struct incr_error *err)
 {
 	struct index_table tables[INDEX_TABLES_MAX];
 	struct memtable *fresh = NULL;
-	struct current cur;
-	int r = current_read(ix, &cur, err);
+	struct index_current cur;
+	int r = index_current_read(ix, &cur, err);
 
 	if (r == 0 && (cur.id == ix->checkpoint_id ||
 		       cur.position.position < ix->checkpoint.position))
@@ -267,21 +172,21 @@ int index_adopt(struct index *ix, struct incr_error *err)
 int index_files_forget(struct index *ix, uint64_t id, struct incr_error *err)
 {
 	struct incr_error why = INCR_ERROR_INIT;
-	struct current cur;
+	struct index_current cur;
 	int r;
 
 	if (!ix->options.is_writable)
 		return 0;
-	r = current_read(ix, &cur, &why);
+	r = index_current_read(ix, &cur, &why);
 	if (r == INCR_E_NOMEM)
 		return incr_fail_with(err, r, &why);
 	incr_error_release(&why);
 	if (r == 0 && cur.id != id)
 		return 0; /* somebody has written another one since */
 	r = ix->options.io->unlink_at(ix->options.io, ix->options.store_dirfd,
-				      CURRENT_FILE, 0);
+				      INDEX_CURRENT_FILE, 0);
 	if (r < 0 && r != -ENOENT)
-		return incr_fail_errno(err, -r, CURRENT_FILE,
+		return incr_fail_errno(err, -r, INDEX_CURRENT_FILE,
 				       "cannot remove the index checkpoint");
 	return 0;
 }
@@ -291,22 +196,31 @@ int index_files_forget(struct index *ix, uint64_t id, struct incr_error *err)
 /* Which sources become the new newest table, and which tables stay. */
 struct flush {
 	struct index_sources *merged;
+	bool is_short; /* somebody waits: large merges are left to others */
 	bool drops_tombstones; /* nothing older is left */
 	size_t n_tables_merged; /* the newest so many tables of the index */
 };
 
-/* Merge the newest tables while the next older one is not much larger than what goes in. */
-static void choose_tables(const struct index *ix, uint64_t memory_size,
+/*
+ * Merge the newest tables up to one that is not much larger than all before it
+ * together, as far as that is worth the time of who waits for it.
+ */
+static void choose_tables(const struct index *ix, uint64_t news_size,
 			  struct flush *f)
 {
-	uint64_t run = memory_size;
+	uint64_t limit = news_size * INDEX_MERGE_FACTOR, run = news_size;
 	size_t n = 0;
 
-	while (n < ix->n_tables &&
-	       (table_size(ix->tables[n].table) < run * INDEX_MERGE_FACTOR ||
-		ix->n_tables - n >= INDEX_TABLES_MAX)) {
-		run += table_size(ix->tables[n].table);
-		n++;
+	if (limit < INDEX_MERGE_SHORT)
+		limit = INDEX_MERGE_SHORT;
+	for (size_t i = 0; i < ix->n_tables; i++) {
+		uint64_t size = table_size(ix->tables[i].table);
+		bool is_wanted = size < run * INDEX_MERGE_FACTOR &&
+				 (!f->is_short || run + size <= limit);
+
+		if (is_wanted || ix->n_tables - i >= INDEX_TABLES_MAX)
+			n = i + 1;
+		run += size;
 	}
 	f->n_tables_merged = n;
 	f->drops_tombstones = n == ix->n_tables;
@@ -403,23 +317,12 @@ int index_write_table(struct index *ix, struct index_sources *s,
 			  ix->options.cache, out_table, err);
 }
 
-static int write_current(struct index *ix, const struct current *cur,
-			 struct incr_error *err)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	if (current_encode(cur, ix->options.tag, &b) < 0)
-		return incr_fail_nomem(err);
-	return io_replace_file(ix->options.io, ix->options.store_dirfd,
-			       CURRENT_FILE, b.data, b.size, false, err);
-}
-
 /* Is the file @name of the directory the checkpoint, or named by it? */
-static bool is_of(const struct current *cur, const char *name)
+static bool is_of(const struct index_current *cur, const char *name)
 {
 	char known[64];
 
-	if (!strcmp(name, &CURRENT_FILE[strlen(INDEX_DIR "/")]))
+	if (!strcmp(name, &INDEX_CURRENT_FILE[strlen(INDEX_DIR "/")]))
 		return true;
 	for (size_t i = 0; i < cur->n_tables; i++) {
 		index_table_path(cur->tables[i], known);
@@ -432,9 +335,9 @@ static bool is_of(const struct current *cur, const char *name)
 int index_keep_strays(const struct index *ix, size_t *n, char **names,
 		      struct incr_error *err)
 {
-	struct current cur = { 0 };
+	struct index_current cur = { 0 };
 	size_t n_strays = 0;
-	int r = current_read(ix, &cur, err);
+	int r = index_current_read(ix, &cur, err);
 
 	for (size_t i = 0; i < *n; i++) {
 		/* without a checkpoint, the next flush removes all */
@@ -448,7 +351,7 @@ int index_keep_strays(const struct index *ix, size_t *n, char **names,
 }
 
 struct sweep {
-	const struct current *cur;
+	const struct index_current *cur;
 	const struct index *ix;
 	int dirfd;
 };
@@ -467,7 +370,7 @@ static int sweep_entry(void *closure, const char *name, enum io_kind kind)
 }
 
 /* Remove what the checkpoint does not name: merged tables, and what a crash left. */
-static void sweep(const struct index *ix, const struct current *cur)
+static void sweep(const struct index *ix, const struct index_current *cur)
 {
 	const struct incr_io *io = ix->options.io;
 	struct sweep s = { .cur = cur, .ix = ix };
@@ -482,7 +385,7 @@ static void sweep(const struct index *ix, const struct current *cur)
 
 /* The new checkpoint is on disk: make the index in memory look like it. */
 static void adopt_flush(struct index *ix, struct flush *f,
-			const struct current *cur, struct table *fresh)
+			const struct index_current *cur, struct table *fresh)
 {
 	size_t kept = ix->n_tables - f->n_tables_merged;
 
@@ -509,8 +412,8 @@ static bool index_has_news(const struct index *ix)
 /* Stand on the checkpoint that is on disk; 1: nothing is to be flushed on top of it. */
 static int meet_checkpoint(struct index *ix, struct incr_error *err)
 {
-	struct current cur;
-	int r = current_read(ix, &cur, err);
+	struct index_current cur;
+	int r = index_current_read(ix, &cur, err);
 
 	if (r < 0 || (r == 0 && cur.id == ix->checkpoint_id))
 		return r;
@@ -530,11 +433,11 @@ static int meet_checkpoint(struct index *ix, struct incr_error *err)
 	return 1;
 }
 
-static int flush_locked(struct index *ix, struct incr_error *err)
+static int flush_locked(struct index *ix, bool is_short, struct incr_error *err)
 {
 	const struct incr_io *io = ix->options.io;
-	struct flush f = { 0 };
-	struct current cur = { 0 };
+	struct flush f = { .is_short = is_short };
+	struct index_current cur = { 0 };
 	struct table *fresh;
 	uint64_t ids[2];
 	int r = meet_checkpoint(ix, err);
@@ -557,7 +460,7 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 		for (size_t i = 1; i < cur.n_tables; i++)
 			cur.tables[i] =
 				ix->tables[f.n_tables_merged + i - 1].id;
-		r = write_current(ix, &cur, err);
+		r = index_current_write(ix, &cur, err);
 		if (r == 0) {
 			adopt_flush(ix, &f, &cur, fresh);
 			sweep(ix, &cur);
@@ -571,7 +474,7 @@ static int flush_locked(struct index *ix, struct incr_error *err)
 	return r;
 }
 
-int index_flush(struct index *ix, struct incr_error *err)
+static int flush(struct index *ix, bool is_short, struct incr_error *err)
 {
 	_cleanup_lock_file_ struct lock_file file =
 		LOCK_FILE_INIT(ix->options.io, ix->options.store_dirfd);
@@ -589,7 +492,17 @@ int index_flush(struct index *ix, struct incr_error *err)
 	incr_error_release(&why);
 	if (r < 0)
 		return 0;
-	r = flush_locked(ix, err);
+	r = flush_locked(ix, is_short, err);
 	lock_release(&lock);
 	return r;
+}
+
+int index_flush(struct index *ix, struct incr_error *err)
+{
+	return flush(ix, false, err);
+}
+
+int index_flush_short(struct index *ix, struct incr_error *err)
+{
+	return flush(ix, true, err);
 }

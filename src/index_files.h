@@ -4,6 +4,8 @@
 
 #include "index.h"
 
+#define INDEX_DIR "index"
+#define INDEX_CURRENT_FILE INDEX_DIR "/current"
 #define INDEX_FROZEN_MAX 6
 #define INDEX_TABLES_MAX 40
 /*
@@ -26,6 +28,8 @@
 #define INDEX_FREEZE_FACTOR 2
 /* A newer run of tables is merged into the next older table until that one is this much larger. */
 #define INDEX_MERGE_FACTOR 4
+/* A short flush merges no more than this, or so many times what is new. */
+#define INDEX_MERGE_SHORT (UINT64_C(2) << 20)
 
 struct index {
 	struct index_options options;
@@ -54,6 +58,20 @@ void index_start_empty(struct index *ix);
 int index_freeze_active(struct index *ix, struct incr_error *err);
 int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter,
 			   struct incr_error *err);
+
+/* ---- index_current.c ---- */
+struct index_current {
+	uint64_t id;
+	struct index_position position;
+	struct index_counters counters;
+	size_t n_tables;
+	uint64_t tables[INDEX_TABLES_MAX]; /* the newest first */
+};
+/* 0, or 1 when there is none worth reading. */
+int index_current_read(const struct index *ix, struct index_current *out,
+		       struct incr_error *err);
+int index_current_write(struct index *ix, const struct index_current *cur,
+			struct incr_error *err);
 
 /* ---- index_spill.c ---- */
 /* The active memtable has become large; does nothing where it cannot help. */

@@ -218,8 +218,11 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock,
 				 "the store cannot be written");
 	if (index_is_due(st->index) &&
 	    log_durable_to(st->log) >= index_position(st->index)->position) {
-		/* before the lock, so that no other writer waits for it */
-		(void)index_flush(st->index, &ignored);
+		/*
+		 * Before the lock, so that no other writer waits for it.  A
+		 * large merge is done when the handle is closed.
+		 */
+		(void)index_flush_short(st->index, &ignored);
 		incr_error_release(&ignored);
 	}
 	r = lock_take(log_locks(st->log), LOCK_APPEND, true, st->wait_ms,

@@ -272,6 +272,63 @@ static void test_index_flush__many_commits__few_tables(void)
 	store_kit_release(&k);
 }
 
+static uint64_t n_written;
+
+static int64_t count_pwrite(const struct incr_io *io, int fd, const void *data,
+			    size_t size, uint64_t off)
+{
+	(void)io;
+	n_written += size;
+	return io_posix.pwrite(&io_posix, fd, data, size, off);
+}
+
+static void put_noise(struct index *ix, uint64_t *random, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t key[8], value[32];
+
+		put_u64(key, store_kit_random(random, UINT64_MAX));
+		for (size_t k = 0; k < sizeof(value); k += 8)
+			put_u64(value + k,
+				store_kit_random(random, UINT64_MAX));
+		CHECK_OK(index_put(ix, key, 8, value, sizeof(value), NULL));
+		ix->position.position++;
+	}
+}
+
+/* Who waits for a flush waits for about what it brings, however much there is. */
+static void test_index_flush_short__beside_much__writes_little(void)
+{
+	struct index_options options = { .is_writable = true };
+	struct incr_io io = io_posix;
+	uint64_t random = store_kit_seed(), most = 0, size;
+	struct index *ix;
+	int dirfd;
+
+	REQUIRE(bare_index_with(options, &ix, &dirfd));
+	io.pwrite = count_pwrite;
+	ix->options.io = &io;
+	put_noise(ix, &random, 200000);
+	CHECK_OK(index_flush(ix, NULL));
+	size = table_size(ix->tables[0].table);
+	CHECK(size > 3 * INDEX_MERGE_SHORT);
+	for (int i = 0; i < 200; i++) {
+		put_noise(ix, &random, 4000);
+		n_written = 0;
+		CHECK_OK(index_flush_short(ix, NULL));
+		if (n_written > most)
+			most = n_written;
+		CHECK(ix->n_tables <= INDEX_TABLES_MAX);
+	}
+	CHECK(most < INDEX_MERGE_SHORT + INDEX_MERGE_SHORT / 2);
+	CHECK(ix->n_tables > 6);
+	/* what was left is done by the first that has the time */
+	put_noise(ix, &random, 1);
+	CHECK_OK(index_flush(ix, NULL));
+	CHECK(ix->n_tables <= 2);
+	close_bare(ix, dirfd);
+}
+
 static void test_index_flush__leftovers_of_a_crash__are_removed(void)
 {
 	static const char *const left[] = {
@@ -451,6 +508,7 @@ static const struct testing_test tests[] = {
 	TEST(test_index_collect__put_meanwhile__is_not_seen),
 	TEST(test_index_flush__names_that_were_deleted__stay_away),
 	TEST(test_index_flush__many_commits__few_tables),
+	TEST(test_index_flush_short__beside_much__writes_little),
 	TEST(test_index_flush__leftovers_of_a_crash__are_removed),
 	TEST(test_index_flush__two_handles__build_on_each_other),
 	TEST(test_index_adopt__reader_of_many_commits__stays_small),
