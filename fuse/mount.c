@@ -332,8 +332,9 @@ void incr_mount_free(struct incr_mount *m)
 	if (m->se != NULL)
 		free_session(m->se);
 	ahead_release(&m->ahead);
-	dir_cache_release(&m->dirs);
+	/* nodes that go drop the listings of their views */
 	node_table_release(&m->nodes);
+	dir_cache_release(&m->dirs);
 	view_slots_release(&m->slots);
 	for (size_t i = 0; i < m->n_outputs; i++)
 		output_free(m->outputs[i]);

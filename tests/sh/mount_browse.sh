@@ -81,6 +81,18 @@ done
 t_out "each transaction has one file more" "$(seq 30)" sh -c "for at in \$(ls -v $mnt/empty | grep @); do ls $mnt/empty/\$at | wc -l; done"
 "$INCRCTL" unmount "$mnt"
 
+# Told to end while somebody is in a view that was listed.
+"$INCRCTL" dataset create bare -q
+"$INCRCTL" mount "$mnt" --foreground >mount.log 2>&1 &
+pid=$!
+kill_later $pid
+wait_until 20 ls "$mnt/a/b/current"
+ls "$mnt"/a/b/@t1 "$mnt/bare/current" >/dev/null
+exec 9<"$mnt/bare/current"
+kill -TERM $pid
+t_exit 0 "the process of a browser that is told to end ends well" wait $pid
+exec 9<&-
+
 # At a time
 time=$("$INCRCTL" show t1 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["time"])')
 "$INCRCTL" mount "$mnt" --at "$time" -q
