@@ -110,7 +110,7 @@ static int read_part(struct committing *c, struct part *p,
 	char path[STAGING_PATH_MAX];
 	struct commit_base base = { 0 };
 	bool is_empty;
-	struct ingest *g;
+	struct ingest *g = NULL;
 	int r;
 
 	/* Also checks that the directory is still a directory. */

@@ -76,7 +76,7 @@ static int spill(struct index *ix, struct incr_error *err)
 {
 	size_t size = memtable_size(ix->active), n, kept;
 	struct index_sources *s;
-	struct table *t;
+	struct table *t = NULL;
 	int r = index_freeze_active(ix, err);
 
 	if (r < 0)
