@@ -56,8 +56,9 @@ must() {
 	shift
 	"$@" >out 2>said || bad "$what: $*"
 }
+# With an end, should anything but the small file system be there.
 fill() {
-	cat /dev/zero >"$mnt/fill" 2>/dev/null
+	head -c 16M /dev/zero >"$mnt/fill" 2>/dev/null
 	[ "$(stat -f -c %f "$mnt")" = 0 ] || bad "the disk is not full"
 }
 
