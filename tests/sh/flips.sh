@@ -103,14 +103,14 @@ read_mounted() {
 		echo "0 refused all" >compared
 		return
 	fi
-	python3 compare.py tree "$mnt/in/current" >compared
+	python3 -S compare.py tree "$mnt/in/current" >compared
 	"$INCRCTL" unmount "$mnt" >/dev/null 2>&1
 	wait $mount_pid
 }
 
 n_detected=0 n_harmless=0 n_bad=0 n_refused=0 n_unnamed=0
 for n in $(seq "$n_flips"); do
-	where=$(python3 flip.py "$top/whole" "$INCR_STORE" "$seed" "$n")
+	where=$(python3 -S flip.py "$top/whole" "$INCR_STORE" "$seed" "$n")
 	"$INCRCTL" verify --data >verified 2>&1
 	status=$?
 	read_mounted
