@@ -262,7 +262,7 @@ int store_append(struct incr_store *st, enum fact_type type,
 		.may_use_reserve = type == FACT_TXN_ABORTED ||
 				   type == FACT_BUILD_ENDED,
 	};
-	uint64_t position, next;
+	uint64_t position;
 	int had_losses = state_has_losses(st->index, err), r = 0;
 
 	if (had_losses < 0)
@@ -271,15 +271,23 @@ int store_append(struct incr_store *st, enum fact_type type,
 	if (type != FACT_COMMIT)
 		r = store_check_fact(st, head, err);
 	if (r == 0)
-		r = log_append(st->log, &a, &position, &next, err);
+		r = log_append(st->log, &a, &position, &st->appended_to, err);
 	if (r < 0)
 		return r;
 	st->n_appended++;
+	st->must_read_back = type == FACT_COMMIT && !had_losses;
 	/* a new segment may have begun: the record stands where the log says */
 	at->position = position;
-	/* with the append lock held nothing else can have come */
-	r = store_catch_up_to(st, next, err);
-	if (r == 0 && type == FACT_COMMIT && !had_losses &&
+	return 0;
+}
+
+/* The index follows, with no lock held: a record can have very many files. */
+static int apply_appended(struct incr_store *st, uint64_t to,
+			  struct incr_error *err)
+{
+	int r = store_catch_up_to(st, to, err);
+
+	if (r == 0 && st->must_read_back &&
 	    state_has_losses(st->index, err) == 1)
 		r = incr_fail(err, INCR_E_CORRUPT, "damaged-manifest", NULL,
 			      "what was just written does not read back");
@@ -292,11 +300,23 @@ int store_append(struct incr_store *st, enum fact_type type,
 int store_end_append(struct incr_store *st, struct lock *lock, int r,
 		     struct incr_error *err)
 {
+	struct incr_error late = INCR_ERROR_INIT;
+	uint64_t to = st->appended_to;
+	int applied = 0;
+
+	st->appended_to = 0;
 	st->is_appending = false;
 	lock_release(lock);
-	if (r < 0)
-		return r;
-	return log_sync(st->log, index_position(st->index)->position, err);
+	if (r == 0)
+		r = log_sync(st->log,
+			     to ? to : index_position(st->index)->position,
+			     err);
+	if (to)
+		applied = apply_appended(st, to, &late);
+	if (r == 0)
+		return incr_fail_with(err, applied, &late);
+	incr_error_release(&late);
+	return r;
 }
 
 int store_append_fact(struct incr_store *st, enum fact_type type,

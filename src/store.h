@@ -39,6 +39,8 @@ struct incr_store {
 	uint64_t n_changes_in_memory; /* entries of a change set; more are in a table */
 	uint64_t verify_alone_size; /* content; more is read by threads */
 	uint64_t n_appended; /* records that this handle has written */
+	uint64_t appended_to; /* end of the one that is not applied yet; 0: none */
+	bool must_read_back; /* its list of files */
 	bool is_broken; /* a record could not be applied after it was appended: reopen */
 	bool is_appending; /* holds the append lock: nothing slow is done */
 	char user[256]; /* name of user_id; empty: not looked up yet */
@@ -87,11 +89,14 @@ int store_begin_append(struct incr_store *st, struct lock *out_lock,
 /* INCR_E_RANGE when the index could not hold it: such a record would make the store unreadable. */
 int store_check_fact(struct incr_store *st, const struct buf *payload,
 		     struct incr_error *err);
-/* Append one record and apply it. */
+/* Append one record; at most one between begin and end. */
 int store_append(struct incr_store *st, enum fact_type type,
 		 const struct buf *head, const struct buf *frames,
 		 struct incr_error *err);
-/* Release the lock, then make everything appended durable.  @r: result so far; passed on. */
+/*
+ * Release the lock, make everything appended durable, apply it: what is looked
+ * up shows it then.  @r: result so far; passed on.
+ */
 int store_end_append(struct incr_store *st, struct lock *lock, int r,
 		     struct incr_error *err);
 /* begin, append, end for a fact that needs nothing checked under the lock. */

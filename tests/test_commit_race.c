@@ -244,7 +244,72 @@ static void test_commit__killed_at_random__nothing_acknowledged_is_lost(void)
 	store_kit_release(&k);
 }
 
+/* ---- how long the log is held ---- */
+
+/* The store of the test, and what happened after its record was written. */
+static struct {
+	int dirfd;
+	bool is_written;
+	unsigned n_later, n_held;
+} held;
+
+static void look_at_lock(void)
+{
+	if (!held.is_written)
+		return;
+	held.n_later++;
+	held.n_held += lock_is_held(&io_posix, held.dirfd, LOCK_APPEND);
+}
+
+static int64_t pwrite_noting(const struct incr_io *io, int fd, const void *data,
+			     size_t size, uint64_t off)
+{
+	(void)io;
+	look_at_lock();
+	/* the record of a commit (format.md, chapter 6) */
+	held.is_written = held.is_written ||
+			  (size > 64 && !memcmp(data, "INCR\v", 5));
+	return io_posix.pwrite(&io_posix, fd, data, size, off);
+}
+
+static int64_t pread_noting(const struct incr_io *io, int fd, void *data,
+			    size_t size, uint64_t off)
+{
+	(void)io;
+	look_at_lock();
+	return io_posix.pread(&io_posix, fd, data, size, off);
+}
+
+static int fdatasync_noting(const struct incr_io *io, int fd)
+{
+	(void)io;
+	look_at_lock();
+	return io_posix.fdatasync(&io_posix, fd);
+}
+
+/* Nothing but the record is written while others wait for the log. */
+static void test_commit__record_written__log_is_free(void)
+{
+	struct incr_io io = io_posix;
+	struct store_kit k;
+
+	io.pwrite = pwrite_noting;
+	io.pread = pread_noting;
+	io.fdatasync = fdatasync_noting;
+	REQUIRE(store_kit_init(&k));
+	REQUIRE_OK(store_kit_reopen_with(&k, &io, NULL));
+	held.dirfd = open(k.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	held.is_written = false;
+	CHECK(store_kit_commit(&k, INCR_APPEND, NULL, "a=1 b=2 c=3"));
+	/* the sync and the look at what was written */
+	CHECK(held.n_later >= 2);
+	CHECK_INT_EQ(0, held.n_held);
+	(void)close(held.dirfd);
+	store_kit_release(&k);
+}
+
 static const struct testing_test tests[] = {
+	TEST(test_commit__record_written__log_is_free),
 	TEST(test_commit__8_appenders_on_one_branch__all_succeed),
 	TEST(test_commit__8_updaters_on_one_branch__all_succeed),
 	TEST(test_commit__8_writers_on_own_branches__all_succeed),
