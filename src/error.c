@@ -188,6 +188,13 @@ void incr_fail_add_path(struct incr_error *err, const char *path, size_t length)
 	err->n_paths++;
 }
 
+bool incr_is_unreadable(const struct incr_error *err)
+{
+	return err->code == INCR_E_IO &&
+	       (err->sys_errno == EIO || err->sys_errno == EREMOTEIO ||
+		err->sys_errno == EBADMSG || err->sys_errno == EUCLEAN);
+}
+
 enum incr_err incr_err_from_errno(int sys_errno)
 {
 	int positive = sys_errno < 0 ? -sys_errno : sys_errno;

@@ -43,6 +43,9 @@ void incr_hint(struct incr_error *err, const char *format, ...)
 void incr_fail_add_path(struct incr_error *err, const char *path,
 			size_t length);
 
+/* Did the disk, or the file system on it, not give bytes that are there? */
+bool incr_is_unreadable(const struct incr_error *err);
+
 /* The one errno -> code table. */
 enum incr_err incr_err_from_errno(int sys_errno);
 

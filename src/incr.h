@@ -928,6 +928,7 @@ struct incr_verify_result {
  * Read on behind what is damaged, and name each thing that is lost with it: a
  * transaction whose record is damaged, as far as the index knows it
  * ("lost-transaction"), and each file of each transaction whose content is.
+ * What the disk does not give is damage too ("read-error").
  * Content that several files share is read once, with all cores.  What killed
  * processes left over is told at the end; packs among it only when all of the
  * log was read, and nothing in it is damaged or given up.

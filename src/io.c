@@ -86,10 +86,14 @@ int io_read_upto(const struct incr_io *io, int fd, void *data, size_t size,
 
 		if (n == -EINTR)
 			continue;
-		if (n < 0)
-			return incr_fail_errno(err, (int)n, thing,
-					       "cannot read at byte %" PRIu64,
-					       off + done);
+		if (n < 0) {
+			int r = incr_fail_errno(err, (int)n, thing,
+						"cannot read at byte %" PRIu64,
+						off + done);
+
+			incr_error_at(err, off + done);
+			return r;
+		}
 		if (n == 0)
 			break;
 		done += (size_t)n;

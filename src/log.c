@@ -73,6 +73,7 @@ static int decode_header(const uint8_t bytes[LOG_SEGMENT_HEADER_SIZE],
 static int read_header(struct log *log, int fd, uint64_t base,
 		       uint64_t *out_first_sequence, struct incr_error *err)
 {
+	struct incr_error why = INCR_ERROR_INIT;
 	uint8_t bytes[LOG_SEGMENT_HEADER_SIZE];
 	char name[LOG_NAME_SIZE];
 	size_t size;
@@ -80,9 +81,13 @@ static int read_header(struct log *log, int fd, uint64_t base,
 
 	log_segment_name(base, name);
 	r = io_read_upto(log->io, fd, bytes, sizeof(bytes), 0, &size, name,
-			 err);
+			 &why);
+	if (r < 0 && log->allows_damage && incr_is_unreadable(&why)) {
+		incr_error_release(&why);
+		return INCR_E_CORRUPT;
+	}
 	if (r < 0)
-		return r;
+		return incr_fail_with(err, r, &why);
 	if (size < sizeof(bytes))
 		return INCR_E_CORRUPT;
 	r = decode_header(bytes, log->uuid, base, out_first_sequence);

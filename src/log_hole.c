@@ -38,10 +38,14 @@ static int scan_segment(struct log *log, uint64_t position,
 	return r;
 }
 
-/* Damage counts as nothing found; other errors do not. */
-static int pass(int r, struct incr_error *why, struct incr_error *err)
+/* Damage counts as nothing found, also what the disk does not give; other errors do not. */
+static int pass(const struct log *log, int r, struct incr_error *why,
+		struct incr_error *err)
 {
-	if (r != INCR_E_CORRUPT)
+	bool is_damage = r == INCR_E_CORRUPT ||
+			 (log->allows_damage && incr_is_unreadable(why));
+
+	if (!is_damage)
 		return incr_fail_with(err, r, why);
 	incr_error_release(why);
 	return 1;
@@ -53,16 +57,18 @@ int log_next_whole(struct log *log, uint64_t position,
 {
 	struct incr_error why = INCR_ERROR_INIT;
 	uint64_t newest, at = 0;
-	int r = pass(log_load(log, position, out_record, out_next, &why), &why,
-		     err);
+	int r = pass(log, log_load(log, position, out_record, out_next, &why),
+		     &why, err);
 
 	if (r <= 0)
 		return r;
-	r = pass(log_segment_list(log, &newest, &why), &why, err);
+	r = pass(log, log_segment_list(log, &newest, &why), &why, err);
 	while (r >= 0) {
-		r = pass(scan_segment(log, position, &at, &why), &why, err);
+		r = pass(log, scan_segment(log, position, &at, &why), &why,
+			 err);
 		if (r == 0)
-			r = pass(log_load(log, at, out_record, out_next, &why),
+			r = pass(log,
+				 log_load(log, at, out_record, out_next, &why),
 				 &why, err);
 		if (r <= 0)
 			break;

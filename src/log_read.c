@@ -28,6 +28,7 @@
 
 #define WINDOW_SIZE ((size_t)256 << 10)
 #define WINDOW_KEEP ((size_t)1 << 20) /* a larger one is given back */
+#define UNREADABLE_STEP UINT64_C(4096) /* a disk gives a page, or it does not */
 
 int log_fail_corrupt(struct incr_error *err, uint64_t base, uint64_t position,
 		     const char *what)
@@ -66,8 +67,10 @@ static int window_get(struct log *log, struct segment *segment,
 		      uint64_t position, size_t size, bool is_fresh,
 		      const uint8_t **out_bytes, struct incr_error *err)
 {
+	struct incr_error why = INCR_ERROR_INIT;
 	struct buf *window = &log->window;
 	size_t want = size > WINDOW_SIZE ? size : WINDOW_SIZE, got;
+	uint64_t off = position - segment->base;
 	char name[LOG_NAME_SIZE];
 	int r;
 
@@ -82,14 +85,18 @@ static int window_get(struct log *log, struct segment *segment,
 	if (buf_reserve(window, want) < 0)
 		return incr_fail_nomem(err);
 	log_segment_name(segment->base, name);
-	r = io_read_upto(log->io, segment->fd, window->data, want,
-			 position - segment->base, &got, name, err);
+	r = io_read_upto(log->io, segment->fd, window->data, want, off, &got,
+			 name, &why);
+	/* the bytes before those that the disk does not give are good */
+	if (r < 0 && (!incr_is_unreadable(&why) || why.off - off < size))
+		return incr_fail_with(err, r, &why);
 	if (r < 0)
-		return r;
+		got = (size_t)(why.off - off);
+	incr_error_release(&why);
 
 	window->size = got;
 	log->window_position = position;
-	log->window_ends = got < want;
+	log->window_ends = r == 0 && got < want;
 	if (got < size)
 		return 1;
 	*out_bytes = window->data;
@@ -208,6 +215,7 @@ static int is_whole(struct log *log, int fd, uint64_t off,
 		    const struct record_header *h, struct buf *scratch,
 		    const char *name, struct incr_error *err)
 {
+	struct incr_error why = INCR_ERROR_INIT;
 	size_t size =
 		(size_t)(record_span(h->payload_size) - RECORD_HEADER_SIZE);
 	size_t got;
@@ -217,10 +225,41 @@ static int is_whole(struct log *log, int fd, uint64_t off,
 	if (buf_reserve(scratch, size + 1) < 0)
 		return incr_fail_nomem(err);
 	r = io_read_upto(log->io, fd, scratch->data, size,
-			 off + RECORD_HEADER_SIZE, &got, name, err);
-	if (r < 0)
-		return r;
+			 off + RECORD_HEADER_SIZE, &got, name, &why);
+	if (r < 0 && log->allows_damage && incr_is_unreadable(&why))
+		got = 0;
+	else if (r < 0)
+		return incr_fail_with(err, r, &why);
+	incr_error_release(&why);
 	return got == size && record_check_payload(h, scratch->data, size) == 0;
+}
+
+/*
+ * A chunk of a segment.  Of a damaged one, what the disk does not give is
+ * passed over: *out_next is where to go on, behind it.
+ */
+static int read_chunk(struct log *log, int fd, const char *name, uint64_t off,
+		      struct buf *chunk, size_t *out_size, uint64_t *out_next,
+		      struct incr_error *err)
+{
+	struct incr_error why = INCR_ERROR_INIT;
+	struct io_stat st;
+	int r = io_read_upto(log->io, fd, chunk->data, WINDOW_SIZE, off,
+			     out_size, name, &why);
+
+	*out_next = 0;
+	if (r == 0 || !log->allows_damage || !incr_is_unreadable(&why))
+		return incr_fail_with(err, r, &why);
+	*out_size = (size_t)(why.off - off);
+	*out_next = (why.off / UNREADABLE_STEP + 1) * UNREADABLE_STEP;
+	incr_error_release(&why);
+	/* a disk that gives nothing at all tells no end either */
+	r = log->io->stat_at(log->io, fd, "", &st);
+	if (r < 0)
+		return incr_fail_errno(err, r, name, "cannot look at it");
+	if (*out_next >= st.size)
+		*out_next = 0;
+	return 0;
 }
 
 int log_scan(struct log *log, int fd, uint64_t base, uint64_t off,
@@ -229,6 +268,7 @@ int log_scan(struct log *log, int fd, uint64_t base, uint64_t off,
 {
 	_cleanup_buf_ struct buf chunk = BUF_INIT, scratch = BUF_INIT;
 	char name[LOG_NAME_SIZE];
+	uint64_t next;
 	size_t size;
 
 	log_segment_name(base, name);
@@ -236,8 +276,8 @@ int log_scan(struct log *log, int fd, uint64_t base, uint64_t off,
 		return incr_fail_nomem(err);
 	do {
 		size_t i;
-		int r = io_read_upto(log->io, fd, chunk.data, WINDOW_SIZE, off,
-				     &size, name, err);
+		int r = read_chunk(log, fd, name, off, &chunk, &size, &next,
+				   err);
 
 		if (r < 0)
 			return r;
@@ -257,8 +297,8 @@ int log_scan(struct log *log, int fd, uint64_t base, uint64_t off,
 				return 0;
 			}
 		}
-		off += i;
-	} while (size == WINDOW_SIZE);
+		off = next ? next : off + i;
+	} while (next || size == WINDOW_SIZE);
 	return 1;
 }
 

@@ -150,6 +150,7 @@ int store_open_with(const struct incr_io *io, const char *path,
 		    struct incr_store **out_store, struct incr_error *err)
 {
 	struct incr_store_options defaults = { 0 };
+	struct incr_error why = INCR_ERROR_INIT;
 	struct incr_store *st = calloc(1, sizeof(*st));
 	int r;
 
@@ -169,17 +170,18 @@ int store_open_with(const struct incr_io *io, const char *path,
 		r = open_parts(st, options, err);
 	}
 	if (r == 0)
-		r = store_first_catch_up(st, options->allows_damage, err);
+		r = store_first_catch_up(st, options->allows_damage, &why);
 	if (r < 0)
 		st->is_broken = true;
-	if (r == INCR_E_CORRUPT && options->allows_damage && st->index) {
-		incr_error_release(err);
+	if ((r == INCR_E_CORRUPT || incr_is_unreadable(&why)) &&
+	    options->allows_damage && st->index) {
+		incr_error_release(&why);
 		st->is_damaged = true;
 		r = 0;
 	}
 	if (r < 0) {
 		incr_store_close(st);
-		return r;
+		return why.code ? incr_fail_with(err, r, &why) : r;
 	}
 	*out_store = st;
 	return 0;

@@ -182,6 +182,7 @@ static int check_checkpoint(struct incr_store *st, bool allows_damage,
 	struct incr_error why = INCR_ERROR_INIT;
 	const struct index_position *at = index_position(st->index);
 	struct log_record record;
+	bool is_damaged;
 	uint64_t next;
 	int r;
 
@@ -189,10 +190,11 @@ static int check_checkpoint(struct incr_store *st, bool allows_damage,
 		return at->position ? index_reset(st->index, err) : 0;
 	r = log_read(st->log, at->last_position, &record, &next, &why);
 	/* From the beginning one would meet the same damage; the index knows what it was. */
-	if (r == INCR_E_CORRUPT && !allows_damage)
+	is_damaged = r == INCR_E_CORRUPT || incr_is_unreadable(&why);
+	if (is_damaged && !allows_damage)
 		return incr_fail_with(err, r, &why);
 	incr_error_release(&why);
-	if (r == INCR_E_CORRUPT ||
+	if (is_damaged ||
 	    (r == 0 && record.header.payload_hash == at->last_hash &&
 	     record.header.sequence == at->sequence))
 		return 0;

@@ -73,7 +73,7 @@ static int report(struct verify *v, const char *file,
 {
 	char segment[LOG_NAME_SIZE];
 	struct incr_finding f = {
-		.word = why->word,
+		.word = incr_is_unreadable(why) ? "read-error" : why->word,
 		.file = why->thing[0] ? why->thing : file,
 		.off = why->off,
 		.dataset = v->dataset[0] ? v->dataset : NULL,
@@ -104,11 +104,17 @@ static int report_text(struct verify *v, const char *word, const char *file,
 	return report(v, file, e, &why);
 }
 
+/* Bytes that the disk does not give are as bad as wrong ones. */
+static bool is_damage(int r, const struct incr_error *why)
+{
+	return r == INCR_E_CORRUPT || (r < 0 && incr_is_unreadable(why));
+}
+
 /* Damage is a finding; anything else ends the verification. */
 static int judge(struct verify *v, int r, const char *file,
 		 const struct manifest_entry *e, struct incr_error *why)
 {
-	if (r == INCR_E_CORRUPT) {
+	if (is_damage(r, why)) {
 		r = report(v, file, e, why);
 		incr_error_release(why);
 		return r;
@@ -236,7 +242,7 @@ static int check_entries(struct verify *v, struct manifest_reader *m,
 		if (r)
 			return r;
 	}
-	if (r < 0 && v->is_again && r == INCR_E_CORRUPT) {
+	if (v->is_again && is_damage(r, &why)) {
 		incr_error_release(&why); /* reported by the first walk */
 		return 0;
 	}
@@ -251,7 +257,7 @@ static int set_place(struct verify *v, const struct fact_txn *t)
 	int r = state_dataset(v->st->index, t->dataset_id, &storage, &d, &why);
 
 	/* of a damaged index only the name is missing */
-	if (r < 0 && r != INCR_E_CORRUPT)
+	if (r < 0 && !is_damage(r, &why))
 		return incr_fail_with(v->err, r, &why);
 	incr_error_release(&why);
 	v->txn = t->number;
@@ -382,7 +388,7 @@ static int pass_damage(struct verify *v, uint64_t position, int r,
 {
 	int end;
 
-	if (r != INCR_E_CORRUPT)
+	if (!is_damage(r, why))
 		return incr_fail_with(v->err, r, why);
 	v->is_log_damaged = true;
 	verify_left_doubt(&v->left);

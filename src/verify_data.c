@@ -338,7 +338,8 @@ static int give(struct verify_data *d, struct job *j, struct incr_error *err)
 	int r = j->r;
 
 	d->size += j->size;
-	if (r == INCR_E_CORRUPT) {
+	/* what the disk does not give, too: verify.c says which it is */
+	if (r == INCR_E_CORRUPT || incr_is_unreadable(&j->why)) {
 		r = note_damaged(d, j, err);
 		if (r == 0)
 			r = d->fn(d->closure, &failure);

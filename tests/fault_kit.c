@@ -251,10 +251,11 @@ static int run_flush(struct fault_run *run)
 	return r < 0 ? r : index_flush(run->st->index, &run->err);
 }
 
-static int note_finding(void *closure, const struct incr_finding *f)
+/* A read that fails is a finding; everything else is none. */
+static int count_other(void *closure, const struct incr_finding *f)
 {
-	(void)closure;
-	(void)f;
+	if (!f->is_left_over && strcmp(f->word, "read-error") != 0)
+		++*(size_t *)closure;
 	return 0;
 }
 
@@ -262,15 +263,18 @@ static int run_verify(struct fault_run *run)
 {
 	struct incr_verify_options options = { .reads_data = true };
 	struct incr_verify_result result;
+	size_t n_other = 0;
 	int r;
 
 	run->st->verify_alone_size = 0; /* threads read it */
-	r = incr_verify(run->st, &options, note_finding, NULL, &result,
+	r = incr_verify(run->st, &options, count_other, &n_other, &result,
 			&run->err);
-
-	if (r == 0 && result.n_findings)
+	if (r == 0 && n_other)
 		return incr_fail(&run->err, INCR_E_CORRUPT, "finding", NULL,
 				 "a fault of the system is no damage");
+	if (r == 0 && result.n_findings)
+		return incr_fail_errno(&run->err, EIO, NULL,
+				       "what cannot be read is told");
 	return r;
 }
 

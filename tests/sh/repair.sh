@@ -72,6 +72,29 @@ t_grep "a second repair does nothing" "^0 things mended; no damage is left" "$IN
 flip "$pack" 50000
 t "a copy of the pack still puts it right" sh -c '"$INCRCTL" cat d large | cmp - files/large'
 
+# ---- what the disk does not give ----
+
+# eio FILE COMMAND...: each read of that file fails.
+eio() {
+	strace -f -qq -o /dev/null -P "$1" -e inject=pread64:error=EIO "${@:2}"
+}
+if command -v strace >/dev/null && ! eio "$pack" "$INCRCTL" cat d large >/dev/null 2>&1; then
+	pack_name=packs/$(basename "$pack")
+	t_exit 6 "what cannot be read is damage" eio "$pack" "$INCRCTL" verify --data
+	t_grep "verify names file and place, and goes on" "^read-error: $pack_name at byte 0, d, t1" \
+		eio "$pack" "$INCRCTL" verify --data
+	t_grep "to the end" "^checked 2 transactions" eio "$pack" "$INCRCTL" verify --data
+	t_exit 6 "a log that cannot be read, too" eio "$log" "$INCRCTL" verify
+	t_grep "is named" "^read-error: log/0000000000000000.log at byte 64" eio "$log" "$INCRCTL" verify
+	before=$(stat -c %s "$log")
+	t_exit 6 "repair gives nothing up for that" eio "$pack" "$INCRCTL" repair
+	t_exit 1 "nor for the log" eio "$log" "$INCRCTL" repair
+	t "nor changes it" [ "$(stat -c %s "$log")" = "$before" ]
+	t_exit 0 "nothing is lost by that" "$INCRCTL" verify --data
+else
+	skip "reads that fail" "no strace"
+fi
+
 # ---- the log ----
 
 # The file offset of the record of log $log that makes commit $1.
