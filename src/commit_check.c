@@ -166,7 +166,8 @@ int commit_check(struct incr_store *st, struct commit_item *item, uint64_t head,
 	struct check c = { .st = st, .item = item, .err = err };
 	int r;
 
-	if (item->type == INCR_SNAPSHOT) {
+	/* where there is nothing, nothing collides either */
+	if (item->type == INCR_SNAPSHOT || (!head && !item->before)) {
 		item->effect = (struct commit_effect){ true, head,
 						       item->content->n_put,
 						       item->content->size };

@@ -15,18 +15,14 @@
 struct ingest {
 	struct ingest_options options;
 	struct source_walk *walk; /* owned */
+	bool leaves_out; /* the store, of trees */
 };
 
 int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
 	       struct incr_error *err)
 {
 	struct ingest *g;
-	struct io_stat store;
-	int r = options->io->stat_at(options->io, options->store_dirfd, "",
-				     &store);
 
-	if (r < 0)
-		return incr_fail_errno(err, -r, NULL, "cannot stat the store");
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return incr_fail_nomem(err);
@@ -40,7 +36,6 @@ int ingest_new(const struct ingest_options *options, struct ingest **out_ingest,
 		free(g);
 		return incr_fail_nomem(err);
 	}
-	source_walk_leave_out(g->walk, &store);
 	*out_ingest = g;
 	return 0;
 }
@@ -58,6 +53,18 @@ void ingest_free(struct ingest *g)
 int ingest_add_tree(struct ingest *g, int dirfd, const char *path,
 		    const char *prefix, struct incr_error *err)
 {
+	const struct ingest_options *o = &g->options;
+	struct io_stat store;
+	int r;
+
+	if (!g->leaves_out) {
+		r = o->io->stat_at(o->io, o->store_dirfd, "", &store);
+		if (r < 0)
+			return incr_fail_errno(err, -r, NULL,
+					       "cannot stat the store");
+		source_walk_leave_out(g->walk, &store);
+		g->leaves_out = true;
+	}
 	return source_walk_add_tree(g->walk, dirfd, path, prefix, err);
 }
 

@@ -16,6 +16,7 @@
 
 #define N_WORKERS_MAX 32
 #define N_JOBS_MAX 24
+#define N_JOBS_ALONE 2 /* while there are no threads */
 #define PROGRESS_NS INT64_C(100000000)
 
 struct slot {
@@ -47,15 +48,13 @@ int ingest_pipe_new(const struct ingest_options *options,
 		    struct ingest_sink *sink, struct ingest_pipe **out_pipe)
 {
 	struct ingest_pipe *p = calloc(1, sizeof(*p));
-	size_t n = options->n_threads ? options->n_threads : io_count_cores();
 
 	if (!p)
 		return INCR_E_NOMEM;
 
 	p->options = options;
 	p->sink = sink;
-	p->n_workers = n < N_WORKERS_MAX ? n : N_WORKERS_MAX;
-	p->n_slots = 2 * n + 4 < N_JOBS_MAX ? 2 * n + 4 : N_JOBS_MAX;
+	p->n_slots = N_JOBS_ALONE;
 	/* None of these can fail on Linux. */
 	(void)pthread_mutex_init(&p->lock, NULL);
 	(void)pthread_cond_init(&p->freed, NULL);
@@ -181,12 +180,19 @@ static void *run_writer(void *closure)
 
 static int start_threads(struct ingest_pipe *p, struct incr_error *err)
 {
+	size_t n_wanted = p->options->n_threads ? p->options->n_threads :
+						  io_count_cores();
 	size_t n = 0;
-	int e = pthread_create(&p->writer, NULL, run_writer, p);
+	int e;
 
+	p->n_slots = 2 * n_wanted + 4 < N_JOBS_MAX ? 2 * n_wanted + 4 :
+						     N_JOBS_MAX;
+	if (n_wanted > N_WORKERS_MAX)
+		n_wanted = N_WORKERS_MAX;
+	e = pthread_create(&p->writer, NULL, run_writer, p);
 	if (e == 0) {
 		p->has_threads = true;
-		while (n < p->n_workers &&
+		while (n < n_wanted &&
 		       pthread_create(&p->workers[n], NULL, run_worker, p) == 0)
 			n++;
 		e = n == 0 ? EAGAIN : 0;
@@ -219,7 +225,7 @@ int ingest_pipe_push(struct ingest_pipe *p)
 
 	(void)pthread_mutex_lock(&p->lock);
 	p->n_filled++;
-	starts = p->n_filled == 2;
+	starts = p->n_filled == N_JOBS_ALONE;
 	(void)pthread_cond_signal(&p->filled);
 	r = p->failure ? INGEST_STOPPED : 0;
 	(void)pthread_mutex_unlock(&p->lock);
