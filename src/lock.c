@@ -32,7 +32,7 @@ void lock_file_release(struct lock_file *file)
 static int take_descriptor(struct lock_file *file, int *out_fd,
 			   struct incr_error *err)
 {
-	if (file->n_spares > 0) {
+	if (file->n_spares > 0 && file->pid == getpid()) {
 		*out_fd = file->spares[--file->n_spares];
 		return 0;
 	}
@@ -43,7 +43,7 @@ static int take_descriptor(struct lock_file *file, int *out_fd,
 /* Nothing is locked through it. */
 static void give_descriptor(struct lock_file *file, int fd)
 {
-	if (file->n_spares < LOCK_SPARES_MAX)
+	if (file->n_spares < LOCK_SPARES_MAX && file->pid == getpid())
 		file->spares[file->n_spares++] = fd;
 	else
 		(void)io_close(file->io, fd); /* only locked */

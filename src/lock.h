@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "io.h"
 
@@ -28,10 +29,12 @@ struct lock_file {
 	/* Owned: of locks that were released, so that the next need not open. */
 	int spares[LOCK_SPARES_MAX];
 	size_t n_spares;
+	pid_t pid; /* a child of fork() shares the spares, and leaves them alone */
 };
 
 #define LOCK_FILE_INIT(io_, store_dirfd_) \
-	((struct lock_file){ .io = (io_), .store_dirfd = (store_dirfd_) })
+	((struct lock_file){              \
+		.io = (io_), .store_dirfd = (store_dirfd_), .pid = getpid() })
 
 void lock_file_release(struct lock_file *file);
 #define _cleanup_lock_file_ __attribute__((cleanup(lock_file_release)))

@@ -95,7 +95,7 @@ static void test_lock_take__no_lock_file__is_not_found(void)
 }
 
 /* A child that holds a lock until it is killed; -1: it could not. */
-static pid_t start_holder(int store_dirfd)
+static pid_t start_holder(struct lock_file *file)
 {
 	int ends[2];
 	char byte = 0;
@@ -105,10 +105,9 @@ static pid_t start_holder(int store_dirfd)
 		return -1;
 	pid = fork();
 	if (pid == 0) {
-		struct lock_file file = LOCK_FILE_INIT(&io_posix, store_dirfd);
 		struct lock lock = { 0 };
 
-		if (take(&file, 7, true, 0, &lock) == 0 &&
+		if (take(file, 7, true, 0, &lock) == 0 &&
 		    write(ends[1], "x", 1) == 1)
 			pause();
 		_exit(1);
@@ -124,7 +123,7 @@ static void test_lock_take__holder_killed__is_free(void)
 {
 	struct lock_file file = open_store();
 	struct lock lock = { 0 };
-	pid_t pid = start_holder(file.store_dirfd);
+	pid_t pid = start_holder(&file);
 
 	REQUIRE(pid > 0);
 	CHECK(lock_is_held(&io_posix, file.store_dirfd, 7));
@@ -133,6 +132,25 @@ static void test_lock_take__holder_killed__is_free(void)
 	CHECK_OK(take(&file, 7, true, 60000, &lock));
 	lock_release(&lock);
 	CHECK(waitpid(pid, NULL, 0) == pid);
+	close_store(&file);
+}
+
+/* A child of fork() has the descriptors of its parent, and no part in its locks. */
+static void test_lock_take__after_fork__excludes_the_parent(void)
+{
+	struct lock_file file = open_store();
+	struct lock lock = { 0 };
+	pid_t pid;
+
+	REQUIRE_OK(take(&file, 7, true, 0, &lock));
+	lock_release(&lock);
+	pid = start_holder(&file);
+	REQUIRE(pid > 0);
+	CHECK_ERR(INCR_E_BUSY, take(&file, 7, true, 0, &lock));
+	CHECK(kill(pid, SIGKILL) == 0);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK_OK(take(&file, 7, true, 0, &lock));
+	lock_release(&lock);
 	close_store(&file);
 }
 
@@ -213,6 +231,7 @@ static const struct testing_test tests[] = {
 	TEST(test_lock_take__shared__shares),
 	TEST(test_lock_take__no_lock_file__is_not_found),
 	TEST(test_lock_take__holder_killed__is_free),
+	TEST(test_lock_take__after_fork__excludes_the_parent),
 	TEST(test_lock_take__many_processes__one_at_a_time),
 	TEST(test_lock_release__next_take__opens_nothing),
 	TEST_END,
