@@ -27,11 +27,11 @@ static void run_share(const struct shares *shares, size_t share, int to_fd)
 
 bool shares_run(const struct shares *shares, void *sum)
 {
-	void *result = malloc(shares->result_size);
+	void *result;
 	size_t n_started = 0, n_well = 0;
 	int pipes[2], status;
 
-	if (!result || pipe(pipes) < 0)
+	if (pipe(pipes) < 0)
 		abort();
 	(void)fflush(NULL); /* or each process prints it again */
 	for (; n_started < shares->n_processes; n_started++) {
@@ -43,6 +43,9 @@ bool shares_run(const struct shares *shares, void *sum)
 			run_share(shares, n_started, pipes[1]);
 	}
 	(void)close(pipes[1]);
+	result = malloc(shares->result_size);
+	if (!result)
+		abort();
 	for (size_t i = 0; i < n_started; i++)
 		if (wait(&status) > 0 && status == 0)
 			n_well++;

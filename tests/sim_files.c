@@ -141,7 +141,8 @@ void sim_each_file(struct sim *sim, const char *path, sim_file_fn fn,
 
 	if (!d || d->kind != IO_DIR)
 		return;
-	for (size_t i = 0; i < d->n_entries; i++) {
+	/* from the last one on, whose place a removed one leaves to it */
+	for (size_t i = d->n_entries; i--;) {
 		const struct sim_entry *e = &d->entries[i];
 
 		snprintf(below, sizeof(below), "%s/%s", path, e->name);

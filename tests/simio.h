@@ -33,7 +33,7 @@ void sim_make_file(struct sim *sim, const char *path, size_t size,
 		   size_t n_random, uint64_t seed);
 void sim_remove_file(struct sim *sim, const char *path);
 typedef void (*sim_file_fn)(void *closure, const char *path);
-/* All files below directory @path, with their whole paths, in no order. */
+/* All files below directory @path, with their whole paths, in no order; @fn may remove the file. */
 void sim_each_file(struct sim *sim, const char *path, sim_file_fn fn,
 		   void *closure);
 
