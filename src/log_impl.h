@@ -60,6 +60,8 @@ struct log {
 
 /* ---- log.c ---- */
 struct log *log_new(const struct log_options *options); /* NULL: no memory */
+
+/* ---- log_segment.c ---- */
 void log_segment_name(uint64_t base, char out[LOG_NAME_SIZE]);
 /* The segment that @position lies in, open until log_segment_put(). */
 int log_segment_get(struct log *log, uint64_t position,
@@ -79,6 +81,8 @@ int log_segment_create(struct log *log, uint64_t base, uint64_t first_sequence,
 /* Know all segments there are; *out_newest: largest base, torn or not. */
 int log_segment_list(struct log *log, uint64_t *out_newest,
 		     struct incr_error *err);
+/* Know one that is there by all evidence; opened when it is read. */
+int log_segment_insert(struct log *log, uint64_t base, struct incr_error *err);
 uint64_t log_newest_base(struct log *log);
 
 /* ---- log_read.c ---- */
