@@ -340,8 +340,9 @@ int store_find_dataset(struct incr_store *st, uint64_t id, struct buf *storage,
 {
 	int r = store_check_not_broken(st, err);
 
-	if (r == 0)
-		r = state_dataset(st->index, id, storage, out, err);
+	if (r < 0)
+		return r;
+	r = state_dataset(st->index, id, storage, out, err);
 	if (r < 0)
 		return r;
 	if (r == 1 || out->is_deleted)
@@ -376,9 +377,9 @@ int store_find_txn(struct incr_store *st, uint64_t number, struct buf *storage,
 	char name[32];
 	int r = store_check_not_broken(st, err);
 
-	if (r == 0)
-		r = number ? state_txn(st->index, number, storage, out, err) :
-			     1;
+	if (r < 0)
+		return r;
+	r = number ? state_txn(st->index, number, storage, out, err) : 1;
 	if (r != 1)
 		return r;
 	snprintf(name, sizeof(name), "t%" PRIu64, number);
