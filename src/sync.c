@@ -143,10 +143,13 @@ static int is_known(struct sync *s, const char *path, size_t length,
 	r = view_walk_version(&s->walk, &v, err);
 	if (r < 0)
 		return r;
-	*out_is_known = v.mode == (st->mode & 0777) &&
+	/* what a repair gave up can be had again from the folder */
+	r = state_lost_file(s->st->index, s->walk.key_txn,
+			    (struct text){ path, length }, err);
+	*out_is_known = r == 1 && v.mode == (st->mode & 0777) &&
 			v.content.size == st->size;
 	version_release(&v);
-	return 0;
+	return r < 0 ? r : 0;
 }
 
 static int judge_new(struct sync *s, const char *path, size_t length,
@@ -311,7 +314,9 @@ static int count_entry(struct sync *s, struct view_walk *w,
 	r = view_walk_version(w, &old, err);
 	if (r < 0)
 		return r;
-	is_same = old.content.size == e->content.size && old.mode == e->mode &&
+	/* one that cannot be read was stored anew */
+	is_same = content_equals(&old.content, &e->content) &&
+		  old.mode == e->mode &&
 		  !memcmp(old.hash, e->hash, sizeof(old.hash));
 	version_release(&old);
 	if (is_same && !s->options->txn.rewrites)

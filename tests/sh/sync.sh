@@ -134,4 +134,43 @@ t_exit 2 "a link in the folder is an error" "$INCRCTL" sync s folder --mode mirr
 t "unless special files are left out" "$INCRCTL" sync s folder --mode mirror --skip-special
 t "verify is content" "$INCRCTL" verify --data
 
+# What cannot be read is taken from the folder again.
+# hurt FILE...: damage the content in packs, not the list of files behind it.
+hurt() {
+	chmod u+w "$@" && python3 - "$@" <<'EOF'
+import sys
+for name in sys.argv[1:]:
+    with open(name, "r+b") as f:
+        for at in range(30000, 330001, 30000):
+            f.seek(at)
+            byte = f.read(1)[0]
+            f.seek(at)
+            f.write(bytes([byte ^ 4]))
+EOF
+}
+
+for mode in mirror update snapshot; do
+	fresh_store
+	"$INCRCTL" dataset create d >/dev/null
+	rm -rf folder copy && mkdir folder
+	for i in 1 2 3; do
+		head -c $((i * 60000)) /dev/urandom >folder/$i
+	done
+	old folder/*
+	sleep 2.1 # as above
+	sync --mode "$mode" >/dev/null
+	hurt "$INCR_STORE"/packs/*
+	t_exit 6 "$mode: the content is damaged" "$INCRCTL" export d copy
+	"$INCRCTL" repair >/dev/null
+	t_grep "$mode: what a repair gave up is committed again" "3 files" \
+		sync --mode "$mode"
+	t "$mode: and can be read" same
+	t_out "$mode: that is all of it" "d: nothing changed" sync --mode "$mode"
+
+	hurt "$INCR_STORE"/packs/*
+	rm -f "$INCR_STORE"/sync/*
+	t_grep "$mode: so is what is found damaged" "3 files" sync --mode "$mode"
+	t "$mode: and can be read" same
+done
+
 done_testing
