@@ -78,19 +78,27 @@ json_t *exit_error_json(const struct incr_error *err)
 	return json;
 }
 
+/* A terminal full of paths hides what went wrong: JSON has all of them. */
+#define PATHS_SHOWN 20
+
 static void print_text(const struct incr_error *err)
 {
+	size_t n_shown = err->n_paths > PATHS_SHOWN ? PATHS_SHOWN :
+						      err->n_paths;
 	size_t at = 0;
 
 	fprintf(stderr, "incrctl: %s%s%s\n",
 		err->message[0] ? err->message : incr_strerror(err->code),
 		err->thing[0] ? ": " : "", err->thing);
-	for (size_t i = 0; i < err->n_paths; i++) {
+	for (size_t i = 0; i < n_shown; i++) {
 		const char *path = next_path(err, &at);
 		_cleanup_free_ char *quoted = text_quote(path, strlen(path));
 
 		fprintf(stderr, "  %s\n", quoted ? quoted : "?");
 	}
+	if (n_shown < err->n_paths)
+		fprintf(stderr, "  and %zu more; --json lists all\n",
+			err->n_paths - n_shown);
 	if (err->hint[0])
 		fprintf(stderr, "hint: %s\n", err->hint);
 }

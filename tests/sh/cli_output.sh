@@ -67,4 +67,13 @@ t_out "never an escape sequence" "" sh -c '"$INCRCTL" log d | grep "$(printf "\0
 # Locks
 t_exit 0 "--wait 0 with nobody there" "$INCRCTL" commit d x --type update --rewrite --wait 0
 
+# An error about many paths can still be read
+t_exit 4 "an append of 5000 paths that exist" "$INCRCTL" commit d many
+"$INCRCTL" commit d many 2>err
+t_out "shows 20 of them" "20" grep -c '^  many\|^  [0-9]' err
+t_grep "and says how many more" "^  and 4980 more; --json lists all" cat err
+t_grep "and what to do" "^hint: " cat err
+t_json "JSON has all" 5000 'len(d["error"]["paths"])' \
+	sh -c '"$INCRCTL" commit d many --json 2>&1; :'
+
 done_testing
