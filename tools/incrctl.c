@@ -264,6 +264,8 @@ int main(int argc, char **argv)
 	fill_standard_fds();
 	/* `incrctl log | head`: end as other programs do. */
 	(void)signal(SIGPIPE, SIG_DFL);
+	/* a file that may not grow is an error like a full disk */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	out_init();
 
 	r = dispatch(&cli, argc, argv);

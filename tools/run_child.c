@@ -47,6 +47,7 @@ static void exec_command(char *const *argv, const sigset_t *old, int report)
 	int sys_errno;
 
 	(void)signal(SIGPIPE, SIG_DFL);
+	(void)signal(SIGXFSZ, SIG_DFL);
 	run_signals_restore(old);
 	(void)execvp(argv[0], argv);
 	sys_errno = errno;

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Few file descriptors: what does not work says why, and nothing is left over.
+# Few file descriptors, and short files: what does not work says why, and
+# nothing is left over.
 # shellcheck disable=SC2016  # expanded by the inner shell
 . "$(dirname "$0")/lib.sh"
 
@@ -46,5 +47,21 @@ for i, f in enumerate(files):
 END
 	t_grep "and commits them" "300 files" "$INCRCTL" unmount "$mnt"
 fi
+
+# A limit of the size of files: an error, not a signal, and nothing left behind
+fresh_store
+"$INCRCTL" dataset create in out
+"$INCRCTL" commit in a -q
+head -c 100000 /dev/urandom >large
+for blocks in 0 1 16 50; do
+	t_exit 1 "a commit where files end at $blocks KiB" \
+		bash -c "ulimit -f $blocks && exec \"\$INCRCTL\" commit in large"
+done
+t_grep "it says what is wrong" "File too large: packs/" \
+	bash -c 'ulimit -f 50 && exec "$INCRCTL" commit in large'
+t_exit 153 "a command has the signal as always" bash -c 'ulimit -f 16 &&
+	exec "$INCRCTL" run t -i in=in -o out=out -q -- sh -c "exec head -c 50000 large >\"\$INCR_OUT_OUT/x\""'
+t_out "nothing is left over" "" sh -c '"$INCRCTL" verify --data | grep "left over"; :'
+t "without the limit it is committed" "$INCRCTL" commit in large
 
 done_testing
