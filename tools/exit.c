@@ -50,6 +50,16 @@ static const char *next_path(const struct incr_error *err, size_t *at)
 	return path;
 }
 
+/* Of damage the library knows no more than the place. */
+static const char *hint_of(const struct incr_error *err)
+{
+	if (err->hint[0] || err->code != INCR_E_CORRUPT ||
+	    !strcmp(err->word, "damaged-format"))
+		return err->hint;
+	return "incrctl verify --data names all damage; a copy of the file "
+	       "mends it, incrctl repair goes on without";
+}
+
 json_t *exit_error_json(const struct incr_error *err)
 {
 	json_t *json = json_object();
@@ -59,7 +69,7 @@ json_t *exit_error_json(const struct incr_error *err)
 		out_text(err->message[0] ? err->message :
 					   incr_strerror(err->code)));
 	out_put(json, "thing", out_text_or_null(err->thing));
-	out_put(json, "hint", out_text_or_null(err->hint));
+	out_put(json, "hint", out_text_or_null(hint_of(err)));
 	if (err->sys_errno)
 		out_put(json, "errno", json_integer(err->sys_errno));
 	if (err->n_paths > 0) {
@@ -99,8 +109,8 @@ static void print_text(const struct incr_error *err)
 	if (n_shown < err->n_paths)
 		fprintf(stderr, "  and %zu more; --json lists all\n",
 			err->n_paths - n_shown);
-	if (err->hint[0])
-		fprintf(stderr, "hint: %s\n", err->hint);
+	if (*hint_of(err))
+		fprintf(stderr, "hint: %s\n", hint_of(err));
 }
 
 int exit_print(const struct cli *cli, const struct incr_error *err)

@@ -60,6 +60,7 @@ t_json "verify names file, transaction and pack of damaged content" \
 	"$INCRCTL" verify --data --json
 t_out "what is whole can be read" "small" "$INCRCTL" cat d small
 t_error 6 damaged-frame "what is not is an error" "$INCRCTL" cat d large
+t_grep "that says what to do" "^hint: incrctl verify --data " "$INCRCTL" cat d large
 flip "$pack" 50000
 t_exit 0 "a copy of the pack puts it right" "$INCRCTL" verify --data
 flip "$pack" 50000
