@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct sync_options {
 	struct txn_args txn;
@@ -125,6 +126,18 @@ static int print_txns(struct cli *cli, const struct incr_sync_result *result)
 	return 0;
 }
 
+/* What is missing is told by who opens it. */
+static int check_folder(struct cli *cli, const char *folder)
+{
+	struct stat st;
+
+	if (stat(folder, &st) < 0 || S_ISDIR(st.st_mode))
+		return 0;
+	(void)fail_usage(&cli->err, folder, "this is no folder");
+	fail_hint(&cli->err, "incrctl commit takes files");
+	return INCR_E_INVALID;
+}
+
 static int run_sync(struct cli *cli, void *options)
 {
 	const struct sync_options *o = options;
@@ -139,6 +152,8 @@ static int run_sync(struct cli *cli, void *options)
 		r = fail_usage(&cli->err, NULL, "--settle is out of range");
 	if (r == 0)
 		r = txn_args_read(cli, &o->txn, INCR_UPDATE, &meta, &sync.txn);
+	if (r == 0)
+		r = check_folder(cli, cli->args[1]);
 	if (r == 0)
 		r = find_store(cli);
 	if (r == 0)

@@ -128,6 +128,8 @@ t_out "holds what is there" "$(printf '1\n2')" "$INCRCTL" ls s
 t_exit 2 "without a mode" "$INCRCTL" sync s folder
 t_exit 2 "with an unknown mode" "$INCRCTL" sync s folder --mode both
 t_exit 3 "of a missing folder" "$INCRCTL" sync s nowhere --mode mirror
+echo file >file
+t_exit 2 "of a file" "$INCRCTL" sync s file --mode mirror
 t_exit 3 "into an unknown dataset" "$INCRCTL" sync unknown folder --mode mirror
 ln -s 1 folder/link
 t_exit 2 "a link in the folder is an error" "$INCRCTL" sync s folder --mode mirror
