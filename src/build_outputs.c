@@ -157,7 +157,7 @@ static int check_replace(struct committing *c, const struct part *p,
 		return 0;
 	(void)incr_fail(err, INCR_E_REFUSED, "empty-replace", out->dataset,
 			"output %s: nothing was staged, and replacing would "
-			"remove all %" PRIu64 " files",
+			"remove all of it (files: %" PRIu64 ")",
 			out->alias, incr_view_n_files(p->head));
 	incr_hint(err,
 		  "incrctl build commit %s --allow-empty, or incrctl build "

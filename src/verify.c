@@ -516,7 +516,7 @@ static int report_left(void *closure, const char *path, uint64_t size)
 	struct verify *v = closure;
 	struct incr_finding f = { .word = "left-over",
 				  .file = path,
-				  .message = "a killed process left it",
+				  .message = "the process that made it is gone",
 				  .is_left_over = true,
 				  .size = size };
 

@@ -79,8 +79,8 @@ static const char *action_text(enum incr_repair_action action, bool is_dry_run)
 				    "removed it: it was of nothing open";
 	case INCR_REPAIR_LEFT_OVER:
 		return is_dry_run ?
-			       "would remove it: a killed process left it" :
-			       "removed it: a killed process left it";
+			       "would remove it: the process that made it is gone" :
+			       "removed it: the process that made it is gone";
 	}
 	return "";
 }

@@ -94,7 +94,7 @@ static void print_result(const struct incr_verify_result *result,
 	putchar('\n');
 	if (result->n_left_over)
 		printf("%" PRIu64
-		       " left over by killed processes, %s: incrctl repair removes them\n",
+		       " left over by processes that are gone, %s: incrctl repair removes them\n",
 		       result->n_left_over,
 		       text_size(result->left_over_size, &size));
 }

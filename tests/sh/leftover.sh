@@ -56,8 +56,8 @@ t_exit 0 "killed, it leaves no damage" "$INCRCTL" verify --data
 t_json "but a pack that no record names" "True $pack $size $size" \
 	'" ".join(str(x) for x in (d["ok"], d["left_over"][0]["file"], d["left_over"][0]["bytes"], d["left_over_bytes"]))' \
 	"$INCRCTL" verify --json
-t_grep "as text" "^left over: $pack \(.* MiB\): a killed process left it" "$INCRCTL" verify
-t_grep "with the sum, and what to do" "^1 left over by killed processes, .*: incrctl repair removes" \
+t_grep "as text" "^left over: $pack \(.* MiB\): the process that made it is gone" "$INCRCTL" verify
+t_grep "with the sum, and what to do" "^1 left over by processes that are gone, .*: incrctl repair removes" \
 	"$INCRCTL" verify
 t_out "quietly nothing is said" "" "$INCRCTL" verify -q
 t_json "of one dataset, packs are not judged" "" "$left_over" "$INCRCTL" verify d --json
