@@ -264,7 +264,7 @@ static int ingest_folder(struct sync *s, struct ingest_options *options,
 		r = commit_base_init(&base, s->st, s->view, options, err);
 	if (r == 0)
 		r = ingest_new(options, &g, err);
-	if (r < 0) {
+	if (r) {
 		commit_base_release(&base);
 		return r;
 	}
