@@ -306,13 +306,14 @@ static int find_lie(void *closure, const uint8_t *hash, uint64_t front,
 static void check_lie(size_t size, size_t at)
 {
 	_cleanup_free_ uint8_t *data = make_bytes(5, size);
+	_cleanup_free_ uint8_t *filler = make_bytes(6, 100000);
 	const struct manifest_entry *e;
 	struct kit_files files;
 	struct ingest_result first, r;
 	struct kit k;
 
 	kit_write("one/a", data, size);
-	kit_write("one/filler", data, 100000);
+	kit_write("one/filler", filler, 100000);
 	kit_open(&k, NULL);
 	REQUIRE_OK(kit_ingest(&k, "one", &first, NULL));
 	kit_list(&k, &first, &files);

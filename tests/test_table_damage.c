@@ -95,7 +95,8 @@ static int victim_look_up(const struct victim *v, struct table *t,
 			      err);
 		if (r == 0 && (is_tombstone != e->is_tombstone ||
 			       value.size != e->value_size ||
-			       memcmp(value.data, e->value, e->value_size)))
+			       (value.size &&
+				memcmp(value.data, e->value, value.size) != 0)))
 			r = 1;
 	}
 	return r;
