@@ -7,6 +7,9 @@
 
 #include "pack.h"
 
+/* A smaller file is stored again: to share it is not worth an entry, or a frame elsewhere. */
+#define CONTENT_SHARE_MIN 512
+
 enum content_kind {
 	CONTENT_EMPTY = 0, /* size 0 */
 	CONTENT_PART = 1, /* within one frame, perhaps shared with neighbours */

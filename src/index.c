@@ -108,13 +108,18 @@ int index_open(const struct index_options *options, struct index **out_index,
 	return 0;
 }
 
+void index_drop_frozen(struct index *ix)
+{
+	for (size_t i = 0; i < ix->n_frozen; i++)
+		memtable_unref(ix->frozen[i]);
+	ix->n_frozen = 0;
+}
+
 static void index_clear(struct index *ix)
 {
 	memtable_unref(ix->active);
 	ix->active = NULL;
-	for (size_t i = 0; i < ix->n_frozen; i++)
-		memtable_unref(ix->frozen[i]);
-	ix->n_frozen = 0;
+	index_drop_frozen(ix);
 	index_drop_spilled(ix);
 	for (size_t i = 0; i < ix->n_tables; i++)
 		table_unref(ix->tables[i].table);

@@ -160,9 +160,7 @@ int index_adopt(struct index *ix, struct incr_error *err)
 		return 0;
 	memtable_unref(ix->active);
 	ix->active = fresh;
-	for (size_t i = 0; i < ix->n_frozen; i++)
-		memtable_unref(ix->frozen[i]);
-	ix->n_frozen = 0;
+	index_drop_frozen(ix);
 	index_drop_spilled(ix);
 	ix->position = cur.position;
 	ix->counters = cur.counters;
@@ -395,9 +393,7 @@ static void adopt_flush(struct index *ix, struct flush *f,
 	ix->tables[0] =
 		(struct index_table){ .id = cur->tables[0], .table = fresh };
 	ix->n_tables = kept + 1;
-	for (size_t i = 0; i < ix->n_frozen; i++)
-		memtable_unref(ix->frozen[i]);
-	ix->n_frozen = 0;
+	index_drop_frozen(ix);
 	index_drop_spilled(ix);
 	ix->checkpoint = cur->position;
 	ix->checkpoint_id = cur->id;

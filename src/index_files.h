@@ -56,6 +56,8 @@ struct index {
 
 void index_start_empty(struct index *ix);
 int index_freeze_active(struct index *ix, struct incr_error *err);
+/* Forget the frozen memtables: they are in a table, or of no use. */
+void index_drop_frozen(struct index *ix);
 int index_sources_iter_raw(struct index_sources *s, struct iter **out_iter,
 			   struct incr_error *err);
 

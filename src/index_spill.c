@@ -97,9 +97,7 @@ static int spill(struct index *ix, struct incr_error *err)
 	memmove(&ix->spilled[1], &ix->spilled[n], kept * sizeof(t));
 	ix->spilled[0] = t;
 	ix->n_spilled = kept + 1;
-	for (size_t i = 0; i < ix->n_frozen; i++)
-		memtable_unref(ix->frozen[i]);
-	ix->n_frozen = 0;
+	index_drop_frozen(ix);
 	return 0;
 }
 

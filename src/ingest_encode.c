@@ -214,7 +214,7 @@ static int share_seen(struct ingest_worker *w, struct ingest_item *item,
 	struct content c;
 	int r;
 
-	if (!w->options->reader || e->content.size < INGEST_SEEN_MIN ||
+	if (!w->options->reader || e->content.size < CONTENT_SHARE_MIN ||
 	    !ingest_seen_find(w->options->seen, e, &c))
 		return 0;
 	r = compare_stored(w, bytes, (size_t)c.size, &c, &item->is_done);
@@ -246,7 +246,7 @@ static int share_elsewhere(struct ingest_worker *w, struct ingest_item *item,
 	struct content c;
 	int r;
 
-	if (!o->find_content || size < INGEST_SEEN_MIN)
+	if (!o->find_content || size < CONTENT_SHARE_MIN)
 		return 0;
 	r = o->find_content(o->content_closure, e->hash, 0, size, &c, err);
 	if (r)

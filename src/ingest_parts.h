@@ -69,7 +69,6 @@ struct ingest_item *ingest_job_add(struct ingest_job *job, const char *path,
 void ingest_job_set_paths(struct ingest_job *job);
 
 /* ---- ingest_seen.c: what this commit has stored; thread-safe ---- */
-#define INGEST_SEEN_MIN 512 /* smaller files are not worth a frame elsewhere */
 struct ingest_seen *ingest_seen_new(void); /* NULL: no memory */
 void ingest_seen_free(struct ingest_seen *s);
 /* A file within a frame of the pack that is being written, now put there. */

@@ -17,7 +17,7 @@
 static bool is_new(const struct ingest_item *item)
 {
 	return !item->is_done && item->entry.op == MANIFEST_PUT &&
-	       item->entry.content.size >= INGEST_SEEN_MIN;
+	       item->entry.content.size >= CONTENT_SHARE_MIN;
 }
 
 static bool is_same(const struct ingest_job *job, const struct ingest_item *a,

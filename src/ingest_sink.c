@@ -290,7 +290,7 @@ static int take_small(struct ingest_sink *s, struct ingest_job *job,
 		}
 		if (s->pack && c->kind == CONTENT_PART &&
 		    c->container == pack_writer_id(s->pack) &&
-		    c->size >= INGEST_SEEN_MIN)
+		    c->size >= CONTENT_SHARE_MIN)
 			ingest_seen_add(s->options->seen, &item->entry);
 		r = put_entry(s, &item->entry, err);
 		if (r < 0)

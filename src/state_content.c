@@ -14,9 +14,6 @@
 
 #include "hash.h"
 
-/* Smaller files are not worth an entry of the index. */
-#define CONTENT_SIZE_MIN 512
-
 static struct state_content_key key_of_bytes(const uint8_t *print)
 {
 	struct state_content_key k = { { STATE_CONTENT } };
@@ -45,7 +42,7 @@ bool state_content_key_of(const struct manifest_entry *e,
 {
 	const struct content *c = &e->content;
 
-	if (e->op != MANIFEST_PUT || c->size < CONTENT_SIZE_MIN)
+	if (e->op != MANIFEST_PUT || c->size < CONTENT_SHARE_MIN)
 		return false;
 	if (c->kind == CONTENT_PART)
 		*out_key = state_content_small(e->hash);
